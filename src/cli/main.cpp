@@ -1,0 +1,100 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sched.h>
+
+#include "cli/command.h"
+#include "experiment/version.h"
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+int usable_cores() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/// Keeps freed memory instead of returning it, so that the activations of each step do not fault in fresh
+/// pages.
+void keep_freed_memory() {
+  constexpr int kOneGibibyte = 1 << 30;
+  ::mallopt(M_MMAP_THRESHOLD, kOneGibibyte);
+  ::mallopt(M_TRIM_THRESHOLD, kOneGibibyte);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+/// CLI11 names the unexpected argument; this adds the option that may have been meant.
+std::string hint_for(const CLI::App& app, const CLI::ParseError& problem) {
+  if (problem.get_name() != "ExtrasError") return "";
+  const std::string text = problem.what();
+  const size_t dash = text.find("--");
+  if (dash == std::string::npos) return "";
+  const std::string unknown = text.substr(dash, text.find_first_of(" =", dash) - dash);
+  std::vector<std::string> names;
+  const CLI::App* called = &app;
+  while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
+  for (const auto* option : called->get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const auto nearest = nearest_name(unknown, names);
+  return nearest ? fmt::format("did you mean {}?", *nearest) : "";
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "BatchPlus: trains deep networks with SVRG-family optimisers and compares how they generalise.",
+      "batchplus");
+  app.set_version_flag("--version", fmt::format("batchplus {} ({})", kVersion, kCommit));
+  app.require_subcommand(1);
+  GlobalOptions options;
+  CommandAction action;
+  add_train_command(app, options, action);
+  add_models_command(app, options, action);
+  add_methods_command(app, options, action);
+  add_data_command(app, options, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    if (problem.get_exit_code() == 0) return app.exit(problem);
+    fmt::print(stderr, "batchplus: {}\n", problem.what());
+    const std::string hint = hint_for(app, problem);
+    if (!hint.empty()) fmt::print(stderr, "  hint:  {}\n", hint);
+    fmt::print(stderr, "Run with --help for the options.\n");
+    return kExitUsage;
+  }
+  keep_freed_memory();
+  apply_threads(options);
+  return action();
+}
+
+}  // namespace
+
+void add_global_options(CLI::App& command, GlobalOptions& options) {
+  command.add_option("--threads", options.threads, "threads to compute with (default: all cores)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--device", options.device, "cpu, cuda or cuda:I");
+  command.add_flag("--json", options.is_json, "print exactly one JSON value on stdout");
+  command.add_flag("--quiet", options.is_quiet, "print nothing but the result");
+}
+
+void apply_threads(const GlobalOptions& options) {
+  at::set_num_threads(options.threads > 0 ? options.threads : usable_cores());
+}
+
+}  // namespace batchplus
+
+int main(int argc, char** argv) {
+  try {
+    return batchplus::run(argc, argv);
+  } catch (const batchplus::Error& problem) {
+    fmt::print(stderr, "batchplus: {}\n", problem.what());
+    return problem.exit_code();
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "batchplus: {}\n", problem.what());
+    return batchplus::Error::kFailure;
+  }
+}

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "experiment/training_run.h"
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+constexpr int kExitDiverged = 3;
+
+struct TrainCommand {
+  std::string config_file;
+  /// Option and value, in the order given.
+  std::vector<std::pair<const ConfigField*, std::string>> overrides;
+};
+
+torch::Device parse_device(const std::string& text) {
+  try {
+    const torch::Device device(text);
+    const bool is_here = device.is_cpu() || (device.is_cuda() && torch::hasCUDA());
+    if (is_here) return device;
+  } catch (const c10::Error&) {
+    throw Error("not a device", {"--device", text, "cpu, cuda or cuda:I"});
+  }
+  throw Error("this libtorch cannot use the device", {"--device", text, "use cpu"});
+}
+
+std::string optional_number(const Json& result, const char* key, const char* format) {
+  if (!result.contains(key) || result[key].is_null()) return "-";
+  return fmt::format(fmt::runtime(format), result[key].get<double>());
+}
+
+void print_result(const Json& result, const RunConfig& config) {
+  fmt::print("{} on {}, {}: {} after {} epochs, {} inner steps, {} gradient evaluations, {}\n", config.method,
+             config.dataset, config.model, result["status"].get<std::string>(), result["epochs"].dump(),
+             result["inner_steps"].dump(), result["gradient_evaluations"].dump(),
+             format_duration(result["seconds"].get<double>()));
+  fmt::print("train loss {}  accuracy {}%\n", optional_number(result, "train_loss", "{:.4f}"),
+             optional_number(result, "train_accuracy", "{:.2f}"));
+  fmt::print("test  loss {}  accuracy {}% (best {}%)\n", optional_number(result, "test_loss", "{:.4f}"),
+             optional_number(result, "test_accuracy", "{:.2f}"),
+             optional_number(result, "best_test_accuracy", "{:.2f}"));
+  fmt::print("weights sha256 {}\n", result["weights_sha256"].get<std::string>());
+}
+
+int run_train(const TrainCommand& command, const GlobalOptions& options) {
+  RunConfig config;
+  if (!command.config_file.empty()) read_config_file(config, command.config_file);
+  for (const auto& [field, value] : command.overrides) field->set(config, value, field->option());
+  const RunOutcome outcome =
+      run_training(config, {.device = parse_device(options.device), .is_quiet = options.is_quiet});
+  if (outcome.is_diverged) {
+    fmt::print(
+        stderr,
+        "batchplus: diverged: a weight became infinite or NaN in inner step {} (outer step {}, lr {})\n"
+        "  hint:  lower --lr, or begin with --warmup-epochs 1\n",
+        outcome.result["inner_steps"].dump(), outcome.result["outer_steps"].dump(),
+        outcome.result["lr"].dump());
+  }
+  if (options.is_json) {
+    fmt::print("{}\n", outcome.result.dump());
+  } else {
+    print_result(outcome.result, config);
+  }
+  return outcome.is_diverged ? kExitDiverged : 0;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
+  CLI::App* train = app.add_subcommand("train", "train a network once");
+  add_global_options(*train, options);
+  auto command = std::make_shared<TrainCommand>();
+  train->add_option("--config", command->config_file,
+                    "TOML file with the options below as keys (lr, inner_batch, ...)");
+  const RunConfig defaults;
+  for (const ConfigField& field : config_fields()) {
+    const std::string value = field.get(defaults);
+    const std::string help = value.empty() ? field.help : fmt::format("{} [{}]", field.help, value);
+    train->add_option_function<std::string>(
+        field.option(),
+        [command, &field](const std::string& text) { command->overrides.emplace_back(&field, text); }, help);
+  }
+  train->callback([command, &options, &action] {
+    action = [command, &options] { return run_train(*command, options); };
+  });
+}
+
+}  // namespace batchplus

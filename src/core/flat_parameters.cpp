@@ -1,0 +1,72 @@
+#include "core/flat_parameters.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <unordered_set>
+
+#include "util/error.h"
+
+namespace batchplus {
+
+FlatParameters::FlatParameters(torch::nn::Module& module) {
+  std::unordered_set<const void*> seen;
+  int64_t size = 0;
+  for (const auto& item : module.named_parameters()) {
+    const torch::Tensor& parameter = item.value();
+    const bool is_new = seen.insert(parameter.unsafeGetTensorImpl()).second;
+    if (!is_new || !parameter.requires_grad()) continue;
+    if (parameter.scalar_type() != torch::kFloat32) {
+      throw Error("a trainable parameter is not float32",
+                  {item.key(), std::string(torch::toString(parameter.scalar_type())),
+                   "convert the module with to(torch::kFloat32) before training"});
+    }
+    BATCHPLUS_CHECK(parameter.is_non_overlapping_and_dense(), "a parameter's elements fill its memory once");
+    slices_.push_back({item.key(), parameter, size});
+    tensors_.push_back(parameter);
+    size += parameter.numel();
+  }
+  if (slices_.empty()) throw Error("the network has no trainable parameters");
+
+  const torch::NoGradGuard no_grad;
+  values_ = torch::empty({size}, slices_.front().parameter.options().requires_grad(false));
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const torch::Tensor destination = view(values_, i);
+    destination.copy_(slices_[i].parameter);
+    slices_[i].parameter.set_data(destination);
+  }
+}
+
+torch::Tensor FlatParameters::view(const torch::Tensor& flat, size_t i) const {
+  const Slice& slice = slices_[i];
+  return flat.as_strided(slice.parameter.sizes(), slice.parameter.strides(), slice.offset);
+}
+
+void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const torch::Tensor& flat) const {
+  BATCHPLUS_CHECK(gradients.size() == slices_.size(), "one gradient for each parameter");
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const torch::Tensor& gradient = gradients[i];
+    const torch::Tensor& parameter = slices_[i].parameter;
+    if (!gradient.defined()) {
+      view(flat, i).zero_();
+    } else if (gradient.is_cpu() && gradient.strides() == parameter.strides()) {
+      // An ATen copy costs more than moving the bytes of a small tensor.
+      std::memcpy(flat.data_ptr<float>() + slices_[i].offset, gradient.data_ptr<float>(), gradient.nbytes());
+    } else {
+      view(flat, i).copy_(gradient);
+    }
+  }
+}
+
+BufferSnapshot::BufferSnapshot(const torch::nn::Module& module) : buffers_(module.buffers()) {
+  saved_.reserve(buffers_.size());
+  for (const auto& buffer : buffers_) saved_.push_back(buffer.clone());
+}
+
+void BufferSnapshot::restore() const {
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(saved_[i]);
+}
+
+}  // namespace batchplus

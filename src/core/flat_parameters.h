@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/torch.h"
+
+namespace batchplus {
+
+/// All trainable parameters of a module as one contiguous vector w: [d]. After construction every parameter
+/// is a view of it (with the strides it had, channels-last included), so that writing w moves the network.
+/// The module must outlive this object and must not replace its parameters.
+class FlatParameters {
+ public:
+  struct Slice {
+    std::string name;
+    /// The parameter itself: a leaf tensor that views values().
+    torch::Tensor parameter;
+    int64_t offset;
+  };
+
+  explicit FlatParameters(torch::nn::Module& module);
+
+  /// w: [d], float32.
+  const torch::Tensor& values() const { return values_; }
+  int64_t size() const { return values_.numel(); }
+  const std::vector<Slice>& slices() const { return slices_; }
+  /// The leaf tensors in the order of the slices.
+  const std::vector<torch::Tensor>& tensors() const { return tensors_; }
+
+  /// Copies one gradient per parameter, in order, into `flat`: [d]. An undefined gradient becomes zeros.
+  void gather(const std::vector<torch::Tensor>& gradients, const torch::Tensor& flat) const;
+
+  /// A view of `flat`: [d] with the shape and strides of the i-th parameter.
+  torch::Tensor view(const torch::Tensor& flat, size_t i) const;
+
+ private:
+  std::vector<Slice> slices_;
+  std::vector<torch::Tensor> tensors_;
+  torch::Tensor values_;
+};
+
+/// A copy of a module's buffers (BatchNorm's running statistics), to be put back after a replayed forward
+/// pass.
+class BufferSnapshot {
+ public:
+  explicit BufferSnapshot(const torch::nn::Module& module);
+  void restore() const;
+
+ private:
+  std::vector<torch::Tensor> buffers_;
+  std::vector<torch::Tensor> saved_;
+};
+
+}  // namespace batchplus

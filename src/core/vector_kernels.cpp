@@ -1,0 +1,264 @@
+#include "core/vector_kernels.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "util/error.h"
+
+// Compiled without floating-point contraction (see CMakeLists.txt): each operation rounds once, so the AVX2
+// and the baseline code, any split over threads, and the ATen fallback agree to the bit.
+
+#if defined(__x86_64__)
+#define BATCHPLUS_HAS_AVX2_CLONE 1
+#endif
+
+namespace batchplus {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kBlock = 1024;
+constexpr uint32_t kExponentBits = 0x7f800000;
+constexpr uint32_t kExponentStep = 0x00800000;
+constexpr uint32_t kSignBit = 0x80000000;
+
+struct UpdatePointers {
+  float* w;
+  float* m;
+  const float* gradient;
+  const float* control;
+  const float* mean;
+  float coefficient;
+  float learning_rate;
+  float momentum;
+  float weight_decay;
+};
+
+/// Returns a word whose sign bit says that some new w is not finite.
+template <UpdateKind kKind, bool kHasControl>
+[[gnu::always_inline]] inline uint32_t update_range(const UpdatePointers& p, int64_t begin, int64_t end) {
+  float* __restrict w = p.w;
+  float* __restrict m = p.m;
+  uint32_t not_finite = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    float v = p.gradient[i];
+    if constexpr (kHasControl) v = v + p.coefficient * (p.control[i] - p.mean[i]);
+    v = v + p.weight_decay * w[i];
+    float step = v;
+    if constexpr (kKind != UpdateKind::kPlain) {
+      const float buffer = p.momentum * m[i] + v;
+      m[i] = buffer;
+      step = kKind == UpdateKind::kHeavyBall ? buffer : v + p.momentum * buffer;
+    }
+    const float moved = w[i] - p.learning_rate * step;
+    w[i] = moved;
+    uint32_t bits = 0;
+    std::memcpy(&bits, &moved, sizeof bits);
+    // An exponent of all ones (infinity or NaN) carries into the sign bit.
+    not_finite |= (bits & kExponentBits) + kExponentStep;
+  }
+  return not_finite;
+}
+
+[[gnu::always_inline]] inline void sum_range(const float* const* vectors, const double* weights, size_t count,
+                                             float* out, int64_t begin, int64_t end) {
+  std::array<double, kBlock> sum;
+  for (int64_t block = begin; block < end; block += kBlock) {
+    const int64_t size = std::min(kBlock, end - block);
+    std::fill_n(sum.begin(), size, 0.0);
+    for (size_t k = 0; k < count; ++k) {
+      const float* vector = vectors[k] + block;
+      for (int64_t i = 0; i < size; ++i) sum[i] += weights[k] * static_cast<double>(vector[i]);
+    }
+    for (int64_t i = 0; i < size; ++i) out[block + i] = static_cast<float>(sum[i]);
+  }
+}
+
+[[gnu::always_inline]] inline void accumulate_range(double* sum, double weight, const float* vector,
+                                                    int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) sum[i] += weight * static_cast<double>(vector[i]);
+}
+
+[[gnu::always_inline]] inline void displace_range(const float* w, float scale, const float* direction,
+                                                  float* out, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) out[i] = w[i] + scale * direction[i];
+}
+
+/// Eight interleaved partial sums, so that the order of additions is fixed and still vectorises.
+[[gnu::always_inline]] inline double square_sum_range(const float* vector, int64_t begin, int64_t end) {
+  std::array<double, 8> sum{};
+  int64_t i = begin;
+  for (; i + 8 <= end; i += 8) {
+    for (int64_t lane = 0; lane < 8; ++lane) {
+      const double value = vector[i + lane];
+      sum[lane] += value * value;
+    }
+  }
+  for (int64_t lane = 0; i < end; ++i, ++lane) {
+    const double value = vector[i];
+    sum[lane] += value * value;
+  }
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+#ifdef BATCHPLUS_HAS_AVX2_CLONE
+/// Runs `body` compiled for AVX2 where the processor has it, and compiled for the baseline elsewhere.
+template <class Body>
+[[gnu::target("avx2")]] auto call_avx2(const Body& body) {
+  return body();
+}
+const bool kHasAvx2 = __builtin_cpu_supports("avx2");
+#endif
+
+template <class Body>
+auto dispatch(const Body& body) {
+#ifdef BATCHPLUS_HAS_AVX2_CLONE
+  if (kHasAvx2) return call_avx2(body);
+#endif
+  return body();
+}
+
+template <UpdateKind kKind, bool kHasControl>
+bool update_all(const UpdatePointers& pointers, int64_t size) {
+  std::atomic<uint32_t> not_finite{0};
+  at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
+    not_finite |= dispatch([&]() __attribute__((always_inline)) {
+      return update_range<kKind, kHasControl>(pointers, begin, end);
+    });
+  });
+  return (not_finite & kSignBit) == 0;
+}
+
+template <UpdateKind kKind>
+bool update_all(const UpdatePointers& pointers, int64_t size) {
+  return pointers.control != nullptr ? update_all<kKind, true>(pointers, size)
+                                     : update_all<kKind, false>(pointers, size);
+}
+
+bool is_fused(const torch::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_contiguous();
+}
+
+const float* pointer_or_null(const torch::Tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->data_ptr<float>();
+}
+
+}  // namespace
+
+bool fused_update(const torch::Tensor& w, const torch::Tensor& momentum_buffer, const EstimateTerms& estimate,
+                  const UpdateConstants& constants) {
+  if (!is_fused(w)) return fused_update_aten(w, momentum_buffer, estimate, constants);
+  const UpdatePointers pointers{
+      .w = w.data_ptr<float>(),
+      .m = constants.kind == UpdateKind::kPlain ? nullptr : momentum_buffer.data_ptr<float>(),
+      .gradient = estimate.gradient->data_ptr<float>(),
+      .control = pointer_or_null(estimate.control),
+      .mean = pointer_or_null(estimate.mean),
+      .coefficient = static_cast<float>(estimate.coefficient),
+      .learning_rate = static_cast<float>(constants.learning_rate),
+      .momentum = static_cast<float>(constants.momentum),
+      .weight_decay = static_cast<float>(constants.weight_decay),
+  };
+  switch (constants.kind) {
+    case UpdateKind::kPlain:
+      return update_all<UpdateKind::kPlain>(pointers, w.numel());
+    case UpdateKind::kHeavyBall:
+      return update_all<UpdateKind::kHeavyBall>(pointers, w.numel());
+    case UpdateKind::kNesterov:
+      return update_all<UpdateKind::kNesterov>(pointers, w.numel());
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every kind");
+}
+
+bool fused_update_aten(const torch::Tensor& w, const torch::Tensor& momentum_buffer,
+                       const EstimateTerms& estimate, const UpdateConstants& constants) {
+  const torch::NoGradGuard no_grad;
+  // Constants are rounded to float first, and products are rounded before they are added, as in the fused
+  // pass.
+  const auto rounded = [](double constant) { return static_cast<double>(static_cast<float>(constant)); };
+  torch::Tensor v = *estimate.gradient;
+  if (estimate.control != nullptr) {
+    v = v + (*estimate.control - *estimate.mean) * rounded(estimate.coefficient);
+  }
+  v = v + w * rounded(constants.weight_decay);
+  torch::Tensor step = v;
+  if (constants.kind != UpdateKind::kPlain) {
+    momentum_buffer.mul_(rounded(constants.momentum)).add_(v);
+    step = constants.kind == UpdateKind::kHeavyBall ? momentum_buffer
+                                                    : v + momentum_buffer * rounded(constants.momentum);
+  }
+  w.sub_(step * rounded(constants.learning_rate));
+  return w.isfinite().all().item<bool>();
+}
+
+void weighted_sum(const std::vector<torch::Tensor>& vectors, const std::vector<double>& weights,
+                  const torch::Tensor& mean) {
+  BATCHPLUS_CHECK(vectors.size() == weights.size(), "one weight for each vector");
+  if (!is_fused(mean)) {
+    const torch::Tensor sum = torch::zeros_like(mean, torch::kFloat64);
+    for (size_t k = 0; k < vectors.size(); ++k) accumulate(sum, weights[k], vectors[k]);
+    mean.copy_(sum);
+    return;
+  }
+  std::vector<const float*> pointers;
+  for (const auto& vector : vectors) pointers.push_back(vector.data_ptr<float>());
+  float* out = mean.data_ptr<float>();
+  at::parallel_for(0, mean.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    dispatch([&]() __attribute__((always_inline)) {
+      sum_range(pointers.data(), weights.data(), pointers.size(), out, begin, end);
+    });
+  });
+}
+
+void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& vector) {
+  if (!is_fused(sum)) {
+    sum.add_(vector.to(torch::kFloat64) * weight);
+    return;
+  }
+  double* sums = sum.data_ptr<double>();
+  const float* values = vector.data_ptr<float>();
+  at::parallel_for(0, sum.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    dispatch([&]() __attribute__((always_inline)) { accumulate_range(sums, weight, values, begin, end); });
+  });
+}
+
+void displace(const torch::Tensor& w, double scale, const torch::Tensor& direction,
+              const torch::Tensor& out) {
+  const auto scale_float = static_cast<float>(scale);
+  if (!is_fused(w)) {
+    out.copy_(w + direction * static_cast<double>(scale_float));
+    return;
+  }
+  const float* from = w.data_ptr<float>();
+  const float* along = direction.data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  at::parallel_for(0, w.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    dispatch([&]() __attribute__((always_inline)) {
+      displace_range(from, scale_float, along, to, begin, end);
+    });
+  });
+}
+
+double squared_norm(const torch::Tensor& vector) {
+  if (!is_fused(vector)) return vector.to(torch::kFloat64).square().sum().item<double>();
+  const float* values = vector.data_ptr<float>();
+  const int64_t chunks = (vector.numel() + kGrain - 1) / kGrain;
+  std::vector<double> partial(static_cast<size_t>(chunks));
+  at::parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk * kGrain;
+      const int64_t last = std::min(first + kGrain, vector.numel());
+      partial[chunk] =
+          dispatch([&]() __attribute__((always_inline)) { return square_sum_range(values, first, last); });
+    }
+  });
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return sum;
+}
+
+}  // namespace batchplus

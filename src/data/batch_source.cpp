@@ -1,0 +1,94 @@
+#include "data/batch_source.h"
+
+#include <numeric>
+
+#include "core/random_stream.h"
+#include "util/error.h"
+
+namespace batchplus {
+
+OuterBatch::OuterBatch(torch::Tensor images, torch::Tensor labels, int64_t inner_size,
+                       std::vector<uint64_t> replay_seeds)
+    : images_(std::move(images)),
+      labels_(std::move(labels)),
+      inner_size_(inner_size),
+      replay_seeds_(std::move(replay_seeds)) {
+  BATCHPLUS_CHECK(static_cast<int64_t>(replay_seeds_.size()) == inner_batches() + (has_remainder() ? 1 : 0),
+                  "one replay seed for each batch");
+}
+
+Batch OuterBatch::inner(int64_t t) const {
+  return slice(t * inner_size_, inner_size_, replay_seeds_[t]);
+}
+
+Batch OuterBatch::remainder() const {
+  const int64_t used = inner_batches() * inner_size_;
+  return slice(used, size() - used, replay_seeds_.back());
+}
+
+Batch OuterBatch::slice(int64_t begin, int64_t count, uint64_t replay_seed) const {
+  return {images_.narrow(0, begin, count), labels_.narrow(0, begin, count), replay_seed};
+}
+
+BatchSource::BatchSource(ImageView view, ImageTransform transform, Options options)
+    : view_(std::move(view)), transform_(std::move(transform)), options_(options) {
+  BATCHPLUS_CHECK(options_.inner_size >= 1 && options_.inner_size <= view_.size(), "1 <= b <= n");
+}
+
+void BatchSource::begin_epoch(int64_t epoch, int64_t outer_size) {
+  BATCHPLUS_CHECK(outer_size >= options_.inner_size && outer_size <= view_.size(), "b <= B <= n");
+  epoch_ = epoch;
+  outer_size_ = outer_size;
+  const int64_t n = view_.size();
+  const bool is_pass = options_.sampling != Sampling::kIndependent;
+  const bool has_tail = is_pass && n % outer_size >= options_.inner_size;
+  outer_batches_ = n / outer_size + (has_tail ? 1 : 0);
+  if (options_.sampling == Sampling::kEpoch) {
+    order_ = random_permutation(
+        n, RandomStream(options_.seed, RandomPurpose::kOrder, static_cast<uint64_t>(epoch)));
+  } else {
+    order_.resize(static_cast<size_t>(n));
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+  }
+}
+
+int64_t BatchSource::outer_batch_size(int64_t i) const {
+  return std::min(outer_size_, view_.size() - i * outer_size_);
+}
+
+std::vector<int64_t> BatchSource::positions(int64_t i) const {
+  if (options_.sampling == Sampling::kIndependent) {
+    return random_subset(view_.size(), outer_size_,
+                         RandomStream(options_.seed, RandomPurpose::kOrder, static_cast<uint64_t>(epoch_),
+                                      static_cast<uint64_t>(i) + 1));
+  }
+  const auto begin = order_.begin() + i * outer_size_;
+  return {begin, begin + outer_batch_size(i)};
+}
+
+OuterBatch BatchSource::outer_batch(int64_t i) const {
+  BATCHPLUS_CHECK(i >= 0 && i < outer_batches_, "the epoch has that outer batch");
+  std::vector<int64_t> indices = positions(i);
+  const auto size = static_cast<int64_t>(indices.size());
+  torch::Tensor labels = torch::empty({size}, torch::kInt64);
+  const auto* all_labels = view_.set.labels.data_ptr<int64_t>();
+  for (int64_t s = 0; s < size; ++s) {
+    indices[s] = view_.indices[indices[s]];
+    labels.data_ptr<int64_t>()[s] = all_labels[indices[s]];
+  }
+  const auto& shape = view_.set.images.sizes();
+  torch::Tensor images = torch::empty({size, shape[1], shape[2], shape[3]}, torch::kFloat32);
+  transform_.apply(view_.set, indices, options_.seed, static_cast<uint64_t>(epoch_), images);
+
+  // Keyed by where the inner batch begins in the epoch: the same for every B that puts it there.
+  std::vector<uint64_t> replay_seeds;
+  for (int64_t begin = 0; begin < size; begin += options_.inner_size) {
+    RandomStream stream(options_.seed, RandomPurpose::kDropout, static_cast<uint64_t>(epoch_),
+                        static_cast<uint64_t>(i * outer_size_ + begin));
+    replay_seeds.push_back(stream.next_u64());
+  }
+  return OuterBatch(images.to(options_.device), labels.to(options_.device), options_.inner_size,
+                    std::move(replay_seeds));
+}
+
+}  // namespace batchplus

@@ -1,0 +1,39 @@
+#include "data/checksums.h"
+
+#include <fmt/format.h>
+
+#include "util/error.h"
+#include "util/file.h"
+#include "util/hash.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+
+std::string format_checksums(const Checksums& checksums) {
+  std::string text;
+  for (const auto& [name, digest] : checksums) text += fmt::format("{}  {}\n", digest, name);
+  return text;
+}
+
+bool verify_checksums(const fs::path& folder) {
+  const fs::path list = folder / kChecksumFile;
+  if (!fs::exists(list)) return false;
+  constexpr size_t kDigestDigits = 64;
+  for (const auto& line : split(read_file(list), '\n')) {
+    if (line.empty()) continue;
+    if (line.size() < kDigestDigits + 3) {
+      throw Error("not a line of checksums", {list.string(), line, "fetch the dataset again"});
+    }
+    const fs::path file = folder / fs::path(line.substr(kDigestDigits + 2)).filename();
+    const std::string digest = sha256_hex(read_file(file));
+    if (digest != line.substr(0, kDigestDigits)) {
+      throw Error("corrupted data file: its checksum differs from the one recorded when it was fetched",
+                  {file.string(), "sha256 " + digest,
+                   fmt::format("remove {} and fetch the dataset again", folder.string())});
+    }
+  }
+  return true;
+}
+
+}  // namespace batchplus

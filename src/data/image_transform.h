@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+
+#include "data/dataset.h"
+
+namespace batchplus {
+
+/// Turns bytes into network input: optional mirroring and 4-pixel zero-padded random crop, then normalisation
+/// (so padded pixels are normalised zeros, as RandomCrop -> ToTensor -> Normalize makes them).
+class ImageTransform {
+ public:
+  ImageTransform(const Normalization& normalization, bool is_augmenting);
+
+  /// The samples of `set` at `indices` into `out`: [N,C,H,W] float32. What is drawn for a sample depends on
+  /// (seed, epoch, its index) alone, not on threads or the batch it is in.
+  void apply(const ImageSet& set, std::span<const int64_t> indices, uint64_t seed, uint64_t epoch,
+             const torch::Tensor& out) const;
+
+ private:
+  /// For each channel the 256 values that a byte can become.
+  std::vector<std::vector<float>> value_of_byte_;
+  bool is_augmenting_;
+};
+
+}  // namespace batchplus

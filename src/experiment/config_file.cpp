@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "experiment/run_config.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+std::string at(const std::filesystem::path& path, const toml::source_position& position) {
+  return fmt::format("{}:{}:{}", path.string(), position.line, position.column);
+}
+
+/// The text of a value that has the field's type.
+std::string text_of(const ConfigField& field, const toml::node& node, const std::string& where) {
+  switch (field.kind) {
+    case ConfigField::Kind::kText:
+      if (const auto* text = node.as_string()) return text->get();
+      // A size like outer_batch = 256 reads better without quotes.
+      if (const auto* number = node.as_integer()) return std::to_string(number->get());
+      if (const auto* number = node.as_floating_point()) return format_number(number->get());
+      throw Error("wrong type", {where, field.key, "expected text in quotes"});
+    case ConfigField::Kind::kInteger:
+      if (const auto* number = node.as_integer()) return std::to_string(number->get());
+      throw Error("wrong type", {where, field.key, "expected a whole number, without quotes"});
+    case ConfigField::Kind::kNumber:
+      if (const auto* number = node.as_integer()) return std::to_string(number->get());
+      if (const auto* number = node.as_floating_point()) return format_number(number->get());
+      throw Error("wrong type", {where, field.key, "expected a number, without quotes"});
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every kind");
+}
+
+}  // namespace
+
+void read_config_file(RunConfig& config, const std::filesystem::path& path) {
+  toml::table table;
+  try {
+    table = toml::parse(read_file(path), path.string());
+  } catch (const toml::parse_error& problem) {
+    throw Error("not valid TOML", {at(path, problem.source().begin), std::string(problem.description()),
+                                   "see https://toml.io for the syntax"});
+  }
+  std::vector<std::string> keys;
+  for (const auto& field : config_fields()) keys.push_back(field.key);
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const std::string where = at(path, key.source().begin);
+    const auto field = std::find(keys.begin(), keys.end(), name);
+    if (field == keys.end()) throw Error("unknown key", {where, name, suggest_name(name, keys)});
+    const ConfigField& row = config_fields()[static_cast<size_t>(field - keys.begin())];
+    row.set(config, text_of(row, node, where), fmt::format("{}, {}", where, name));
+  }
+}
+
+}  // namespace batchplus

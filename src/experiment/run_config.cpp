@@ -1,0 +1,172 @@
+#include "experiment/run_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+using Kind = ConfigField::Kind;
+
+ConfigField text(std::string key, std::string RunConfig::*member, std::string help) {
+  return {
+      std::move(key), std::move(help), Kind::kText,
+      [member](RunConfig& config, const std::string& value, const std::string&) { config.*member = value; },
+      [member](const RunConfig& config) { return config.*member; }};
+}
+
+ConfigField choice(std::string key, std::string RunConfig::*member, std::vector<std::string> choices,
+                   const std::string& help) {
+  return {std::move(key), fmt::format("{}: {}", help, join(choices, ", ")), Kind::kText,
+          [member, choices](RunConfig& config, const std::string& value, const std::string& where) {
+            if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+              throw Error("not one of the choices", {where, value, suggest_name(value, choices)});
+            }
+            config.*member = value;
+          },
+          [member](const RunConfig& config) { return config.*member; }};
+}
+
+/// What a number must be, and the words for it.
+struct NumberRule {
+  double least = 0;
+  bool is_least_allowed = true;
+  const char* words = "zero or more";
+};
+constexpr NumberRule kNotNegative{};
+constexpr NumberRule kPositive{0, false, "more than zero"};
+
+template <class Number>
+Number checked(const std::string& value, const std::string& where, NumberRule rule) {
+  Number number{};
+  if constexpr (std::is_same_v<Number, double>) {
+    number = parse_number(value, where);
+  } else {
+    number = parse_integer(value, where);
+  }
+  const auto as_double = static_cast<double>(number);
+  const bool is_allowed =
+      std::isfinite(as_double) && (rule.is_least_allowed ? as_double >= rule.least : as_double > rule.least);
+  if (!is_allowed) throw Error("value out of range", {where, value, fmt::format("must be {}", rule.words)});
+  return number;
+}
+
+template <class Number>
+constexpr Kind kind_of() {
+  return std::is_same_v<Number, double> ? Kind::kNumber : Kind::kInteger;
+}
+
+std::string format_value(double value) {
+  return format_number(value);
+}
+std::string format_value(int64_t value) {
+  return std::to_string(value);
+}
+
+template <class Number>
+ConfigField number(std::string key, Number RunConfig::*member, NumberRule rule, std::string help) {
+  return {std::move(key), std::move(help), kind_of<Number>(),
+          [member, rule](RunConfig& config, const std::string& value, const std::string& where) {
+            config.*member = checked<Number>(value, where, rule);
+          },
+          [member](const RunConfig& config) { return format_value(config.*member); }};
+}
+
+template <class Number>
+ConfigField optional_number(std::string key, std::optional<Number> RunConfig::*member, NumberRule rule,
+                            std::string help) {
+  return {std::move(key), std::move(help), kind_of<Number>(),
+          [member, rule](RunConfig& config, const std::string& value, const std::string& where) {
+            config.*member = checked<Number>(value, where, rule);
+          },
+          [member](const RunConfig& config) {
+            return config.*member ? format_value(*(config.*member)) : std::string();
+          }};
+}
+
+}  // namespace
+
+std::string ConfigField::option() const {
+  std::string name = "--" + key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+const std::vector<ConfigField>& config_fields() {
+  using C = RunConfig;
+  static const std::vector<ConfigField> fields = {
+      text("dataset", &C::dataset, "dataset; 'batchplus data list' shows them"),
+      text("data_dir", &C::data_dir, "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)"),
+      number("train_limit", &C::train_limit, kNotNegative,
+             "train on so many samples, classes balanced; 0: all"),
+      number("test_limit", &C::test_limit, kNotNegative, "test on so many samples, classes balanced; 0: all"),
+      number("validation", &C::validation, kNotNegative, "hold so many training samples out for validation"),
+      number("split_seed", &C::split_seed, kNotNegative,
+             "chooses the samples of the limits and the validation set"),
+      choice("augment", &C::augment, {"auto", "none", "standard"}, "mirroring and 4-pixel padded crops"),
+      text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
+      choice("sampling", &C::sampling, {"epoch", "independent", "sequential"},
+             "how outer batches are drawn; sequential takes the file's order and the first --train-limit "
+             "records"),
+      text("model", &C::model, "network; 'batchplus models' shows them"),
+      optional_number("dropout", &C::dropout, kNotNegative,
+                      "dropout probability (default: the network's own)"),
+      text("init", &C::init, "PyTorch state dict to start from"),
+      text("method", &C::method, "optimiser; 'batchplus methods' shows them"),
+      text("coefficient", &C::coefficient,
+           "c of the control variate: a number, or linear:C to decay it to 0"),
+      text("update_rule", &C::update_rule, "plain, heavy-ball or nesterov (default: the method's own)"),
+      number("momentum", &C::momentum, kNotNegative, "momentum of heavy-ball and nesterov"),
+      number("radius", &C::radius, kNotNegative, "rho of sam"),
+      number("lr", &C::lr, kPositive, "learning rate"),
+      number("inner_batch", &C::inner_batch, kPositive, "b: samples of an inner step"),
+      text("outer_batch", &C::outer_batch,
+           "B: samples of an outer batch: a number, a multiple of b like 2x, or all"),
+      optional_number("epochs", &C::epochs, kPositive,
+                      "passes over the training samples (default: 10, or unlimited with --budget-epochs)"),
+      optional_number("budget_epochs", &C::budget_epochs, kPositive,
+                      "stop after so many times n sample gradients"),
+      text("schedule", &C::schedule,
+           "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
+      number("weight_decay", &C::weight_decay, kNotNegative, "L2 regularisation"),
+      number("warmup_epochs", &C::warmup_epochs, kNotNegative,
+             "begin with so many epochs of --warmup-method"),
+      text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
+      optional_number("warmup_lr", &C::warmup_lr, kPositive,
+                      "learning rate of the warm-up epochs (default: --lr)"),
+      choice("snapshot_gradients", &C::snapshot_gradients, {"auto", "cache", "recompute"},
+             "keep the snapshot's inner gradients or compute them again"),
+      text("snapshot_memory", &C::snapshot_memory,
+           "auto keeps them while they fit in so much, like 512M or 2G"),
+      number("eval_every", &C::eval_every, kPositive, "evaluate after every so many epochs, and at the end"),
+      number("seed", &C::seed, kNotNegative, "seed of initial weights, order, augmentation and dropout"),
+      text("out", &C::out, "run directory to write"),
+      text("save_weights", &C::save_weights, "file to write the final weights to, as a PyTorch state dict"),
+  };
+  return fields;
+}
+
+std::string to_toml(const RunConfig& config) {
+  std::string toml;
+  for (const auto& field : config_fields()) {
+    const std::string value = field.get(config);
+    if (value.empty()) continue;
+    if (field.kind == Kind::kText) {
+      std::string escaped;
+      for (const char c : value) escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+      toml += fmt::format("{} = \"{}\"\n", field.key, escaped);
+    } else {
+      const bool needs_point = field.kind == Kind::kNumber && value.find_first_of(".e") == std::string::npos;
+      toml += fmt::format("{} = {}{}\n", field.key, value, needs_point ? ".0" : "");
+    }
+  }
+  return toml;
+}
+
+}  // namespace batchplus

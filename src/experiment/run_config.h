@@ -1,0 +1,77 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchplus {
+
+/// Everything that defines one training run. Each member is an option of `train` and a key of its TOML file;
+/// config_fields() holds names, help and checks.
+struct RunConfig {
+  std::string dataset = "synthetic";
+  std::string data_dir;
+  int64_t train_limit = 0;
+  int64_t test_limit = 0;
+  int64_t validation = 0;
+  int64_t split_seed = 0;
+  std::string augment = "auto";
+  std::string normalize = "auto";
+  std::string sampling = "epoch";
+
+  std::string model = "mlp";
+  std::optional<double> dropout;
+  std::string init;
+
+  std::string method = "bp-svrg";
+  std::string coefficient;
+  std::string update_rule;
+  double momentum = 0.9;
+  double radius = 0.05;
+  double lr = 0.1;
+  int64_t inner_batch = 128;
+  std::string outer_batch;
+  std::optional<int64_t> epochs;
+  std::optional<double> budget_epochs;
+  std::string schedule = "constant";
+  double weight_decay = 0;
+  int64_t warmup_epochs = 0;
+  std::string warmup_method = "sgd";
+  std::optional<double> warmup_lr;
+  std::string snapshot_gradients = "auto";
+  std::string snapshot_memory = "2G";
+
+  int64_t eval_every = 1;
+  int64_t seed = 1;
+  std::string out;
+  std::string save_weights;
+};
+
+/// A row of the table of options.
+struct ConfigField {
+  enum class Kind { kText, kInteger, kNumber };
+
+  /// As a TOML key: `inner_batch`. The option is --inner-batch.
+  std::string key;
+  std::string help;
+  Kind kind;
+  /// Parses and checks; `where` names the option or the file's line in an Error.
+  std::function<void(RunConfig&, const std::string& text, const std::string& where)> set;
+  /// The value as text; empty when it is not set.
+  std::function<std::string(const RunConfig&)> get;
+
+  /// The option of the command line, with its dashes.
+  std::string option() const;
+};
+
+const std::vector<ConfigField>& config_fields();
+
+/// Sets the fields that a TOML file gives. Unknown keys and wrong types are Errors with line and column.
+void read_config_file(RunConfig& config, const std::filesystem::path& path);
+
+/// The complete configuration as TOML.
+std::string to_toml(const RunConfig& config);
+
+}  // namespace batchplus

@@ -1,0 +1,274 @@
+#include "experiment/training_run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/registry.h"
+#include "experiment/provenance.h"
+#include "methods/registry.h"
+#include "networks/registry.h"
+#include "networks/weight_file.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/progress.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+constexpr int64_t kDefaultEpochs = 10;
+
+/// 195 as 195 and 3.5 as 3.5.
+Json compact_number(double number) {
+  if (number == std::floor(number) && std::abs(number) < 1e15) return static_cast<int64_t>(number);
+  return number;
+}
+
+Json number_or_null(double number) {
+  return std::isfinite(number) ? Json(number) : Json(nullptr);
+}
+
+/// Fills in what was left to defaults, so that the written config is complete. `n` is the number of training
+/// samples.
+void resolve(RunConfig& config, const DatasetInfo& dataset, int64_t n) {
+  const MethodInfo& method = find_method(config.method, "--method");
+  if (config.inner_batch > n) {
+    throw Error("the inner batch is larger than the training set",
+                {"--inner-batch", std::to_string(config.inner_batch),
+                 fmt::format("there are {} training samples", n)});
+  }
+  if (method.coefficient.empty() && !config.coefficient.empty()) {
+    throw Error(
+        fmt::format("{} has no control variate", method.name),
+        {"--coefficient", config.coefficient, "leave it out, or choose b-svrg, bp-svrg or alpha-svrg"});
+  }
+  if (config.coefficient.empty()) config.coefficient = method.coefficient;
+  if (config.update_rule.empty()) config.update_rule = to_string(method.update);
+  if (config.outer_batch.empty()) config.outer_batch = method.outer_batch;
+  const int64_t outer = parse_outer_batch(config.outer_batch, config.inner_batch, n);
+  if (method.is_full_batch && outer != n) {
+    const std::string alternative = method.name == "svrg" ? "b-svrg" : "bp-svrg";
+    throw Error(fmt::format("{} takes its snapshot over all samples", method.name),
+                {"--outer-batch", config.outer_batch, "leave it out, or choose " + alternative});
+  }
+  config.outer_batch = std::to_string(outer);
+  if (!config.epochs && !config.budget_epochs) config.epochs = kDefaultEpochs;
+  if (config.warmup_epochs > 0 && !config.warmup_lr) config.warmup_lr = config.lr;
+  if (config.augment == "auto") config.augment = dataset.is_augmented_by_default ? "standard" : "none";
+  const Normalization normalization = parse_normalization(config.normalize, dataset);
+  config.normalize =
+      fmt::format("{}/{}", fmt::join(normalization.mean, ","), fmt::join(normalization.std, ","));
+}
+
+Sampling parse_sampling(const std::string& text) {
+  if (text == "sequential") return Sampling::kSequential;
+  return text == "independent" ? Sampling::kIndependent : Sampling::kEpoch;
+}
+
+SnapshotOptions snapshot_options(const RunConfig& config) {
+  SnapshotOptions options;
+  if (config.snapshot_gradients == "cache") options.gradients = SnapshotGradients::kCache;
+  if (config.snapshot_gradients == "recompute") options.gradients = SnapshotGradients::kRecompute;
+  options.memory_bytes = parse_bytes(config.snapshot_memory, "--snapshot-memory");
+  return options;
+}
+
+Method build_method(const RunConfig& config, GradientOracle& oracle) {
+  const MethodInfo& info = find_method(config.method, "--method");
+  EstimatorOptions options;
+  if (!config.coefficient.empty()) {
+    options.coefficient = CoefficientSchedule::parse(config.coefficient, "--coefficient");
+  }
+  options.snapshot = snapshot_options(config);
+  options.radius = config.radius;
+  const UpdateRule::Options update{.kind = parse_update_kind(config.update_rule, "--update-rule"),
+                                   .momentum = config.momentum,
+                                   .weight_decay = config.weight_decay};
+  return Method(
+      info.make_estimator(oracle, options), UpdateRule(oracle.parameters(), update),
+      {.outer_batch = parse_integer(config.outer_batch, "--outer-batch"), .inner_batch = config.inner_batch});
+}
+
+/// The configuration of the warm-up epochs: the warm-up method with its own defaults.
+RunConfig warmup_config(RunConfig config, const DatasetInfo& dataset, int64_t n) {
+  config.method = find_method(config.warmup_method, "--warmup-method").name;
+  config.coefficient.clear();
+  config.update_rule.clear();
+  config.outer_batch.clear();
+  resolve(config, dataset, n);
+  return config;
+}
+
+void require_affordable(const TrainOptions& options, const Method& method) {
+  const int64_t cost = method.cost(method.outer_batch_size());
+  if (!options.budget_sample_gradients || cost <= *options.budget_sample_gradients) return;
+  throw Error("the budget does not allow a single outer batch",
+              {"--budget-epochs", fmt::format("{} sample gradients", *options.budget_sample_gradients),
+               fmt::format("one outer batch costs {}", cost)});
+}
+
+std::string describe(const EpochRecord& record) {
+  std::string line = fmt::format("epoch {:g}  lr {:g}  running loss {:.4f}", record.epoch,
+                                 record.learning_rate, record.running_loss);
+  if (record.validation) line += fmt::format("  validation {:.2f}%", record.validation->accuracy);
+  if (record.test)
+    line += fmt::format("  test loss {:.4f}  test {:.2f}%", record.test->loss, record.test->accuracy);
+  return line +
+         fmt::format(
+             "  {} samples/s",
+             format_count(std::llround(static_cast<double>(record.sample_gradients) / record.train_seconds)));
+}
+
+Json record_json(const EpochRecord& record, int64_t inner_batch) {
+  Json json = {
+      {"epoch", compact_number(record.epoch)},
+      {"outer_steps", record.outer_steps},
+      {"inner_steps", record.inner_steps},
+      {"gradient_evaluations",
+       compact_number(static_cast<double>(record.sample_gradients) / static_cast<double>(inner_batch))},
+      {"sample_gradients", record.sample_gradients},
+      {"lr", record.learning_rate},
+      {"running_loss", number_or_null(record.running_loss)},
+  };
+  if (record.validation) {
+    json["validation_loss"] = number_or_null(record.validation->loss);
+    json["validation_accuracy"] = record.validation->accuracy;
+  }
+  if (record.test) {
+    json["test_loss"] = number_or_null(record.test->loss);
+    json["test_accuracy"] = record.test->accuracy;
+  }
+  json["seconds"] = record.train_seconds;
+  return json;
+}
+
+}  // namespace
+
+int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples) {
+  const std::string where = "--outer-batch";
+  int64_t outer = 0;
+  if (text == "all") {
+    outer = samples;
+  } else if (text.ends_with("x")) {
+    const int64_t multiple = parse_integer(text.substr(0, text.size() - 1), where);
+    outer = multiple > samples ? samples + 1 : multiple * inner_batch;
+  } else {
+    outer = parse_integer(text, where);
+  }
+  if (outer < inner_batch) {
+    throw Error("the outer batch is smaller than the inner batch",
+                {where, text, fmt::format("B must be at least b = {}", inner_batch)});
+  }
+  if (outer > samples) {
+    throw Error("the outer batch is larger than the training set",
+                {where, text, fmt::format("there are {} training samples; 'all' takes them all", samples)});
+  }
+  return outer;
+}
+
+RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
+  // Everything that needs no data first.
+  const DatasetInfo& dataset_info = find_dataset(config.dataset);
+  const NetworkInfo& network_info = find_network(config.model);
+  find_method(config.method, "--method");
+  find_method(config.warmup_method, "--warmup-method");
+  const Schedule schedule = Schedule::parse(config.schedule, "--schedule");
+  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "--save-weights");
+
+  const Dataset dataset = load_dataset(dataset_info, data_directory(config.data_dir));
+  const DatasetViews views = make_views(dataset, {.train_limit = config.train_limit,
+                                                  .test_limit = config.test_limit,
+                                                  .validation = config.validation,
+                                                  .is_sequential = config.sampling == "sequential",
+                                                  .split_seed = static_cast<uint64_t>(config.split_seed)});
+  const int64_t n = views.train.size();
+  resolve(config, dataset_info, n);
+  const Normalization normalization = parse_normalization(config.normalize, dataset_info);
+
+  const Model model = build_network(network_info,
+                                    {.channels = dataset.channels(),
+                                     .side = dataset.height(),
+                                     .classes = dataset.classes(),
+                                     .dropout = config.dropout},
+                                    static_cast<uint64_t>(config.seed));
+  if (!config.init.empty()) load_state_dict(*model.module, read_weights(config.init), config.init);
+  model.module->to(environment.device);
+
+  FlatParameters parameters(*model.module);
+  GradientBudget budget;
+  GradientOracle oracle(model, parameters, budget);
+  Method method = build_method(config, oracle);
+  std::optional<Method> warmup_method;
+  if (config.warmup_epochs > 0)
+    warmup_method.emplace(build_method(warmup_config(config, dataset_info, n), oracle));
+
+  BatchSource source(views.train, ImageTransform(normalization, config.augment == "standard"),
+                     {.seed = static_cast<uint64_t>(config.seed),
+                      .sampling = parse_sampling(config.sampling),
+                      .inner_size = config.inner_batch,
+                      .device = environment.device});
+  TrainOptions options{.learning_rate = config.lr,
+                       .schedule = schedule,
+                       .epochs = config.epochs,
+                       .budget_sample_gradients = std::nullopt,
+                       .warmup_epochs = config.warmup_epochs,
+                       .warmup_learning_rate = config.warmup_lr.value_or(config.lr),
+                       .eval_every = config.eval_every};
+  if (config.budget_epochs) {
+    options.budget_sample_gradients = std::llround(*config.budget_epochs * static_cast<double>(n));
+  }
+  require_affordable(options, warmup_method ? *warmup_method : method);
+
+  std::optional<RunWriter> writer;
+  if (!config.out.empty()) writer.emplace(config.out, to_toml(config), provenance(environment.device.str()));
+
+  const auto evaluate_on = [&](const ImageView& view) {
+    return evaluate(model, view, normalization, environment.device);
+  };
+  Progress progress({.unit = "samples", .is_quiet = environment.is_quiet});
+  Trainer::Parts parts{source,
+                       oracle,
+                       budget,
+                       method,
+                       warmup_method ? &*warmup_method : nullptr,
+                       [&] { return evaluate_on(views.test); },
+                       nullptr};
+  if (views.validation.size() > 0) parts.evaluate_validation = [&] { return evaluate_on(views.validation); };
+  Trainer trainer(parts, options,
+                  {.on_epoch =
+                       [&](const EpochRecord& record) {
+                         progress.print_line(describe(record));
+                         if (writer) writer->record(record_json(record, config.inner_batch));
+                       },
+                   .on_progress = [&](double done, double total,
+                                      const std::string& label) { progress.update(done, total, label); }});
+  const TrainResult trained = trainer.run();
+  progress.clear();
+
+  const EpochRecord& last = trained.last;
+  const std::string status = trained.is_diverged ? "diverged" : "done";
+  Json result = {{"status", status}};
+  result.update(record_json(last, config.inner_batch));
+  result["epochs"] = result["epoch"];
+  result.erase("epoch");
+  result["sample_forwards"] = budget.sample_forwards();
+  result["samples_per_second"] = static_cast<double>(last.sample_gradients) / last.train_seconds;
+  if (!trained.is_diverged) {
+    const Evaluation train = evaluate_on(views.train);
+    result["train_loss"] = number_or_null(train.loss);
+    result["train_accuracy"] = train.accuracy;
+  }
+  if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
+  const StateDict weights = state_dict(*model.module);
+  result["weights_sha256"] = weights_sha256(weights);
+
+  if (!config.save_weights.empty()) write_weights(config.save_weights, weights);
+  if (writer) {
+    write_weights(writer->layout().weights(), weights);
+    writer->set_status(status, result);
+  }
+  return {result, trained.is_diverged};
+}
+
+}  // namespace batchplus

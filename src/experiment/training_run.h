@@ -1,0 +1,28 @@
+#pragma once
+
+#include "experiment/run_config.h"
+#include "store/run_directory.h"
+#include "train/trainer.h"
+
+namespace batchplus {
+
+/// How a run is carried out, as opposed to what it computes.
+struct RunEnvironment {
+  torch::Device device = torch::kCPU;
+  bool is_quiet = false;
+};
+
+struct RunOutcome {
+  /// The keys that docs/run-directory.md and `train --json` promise.
+  Json result;
+  bool is_diverged = false;
+};
+
+/// Builds dataset -> network -> gradient oracle -> method from the config and trains. Everything about the
+/// config that can be wrong is checked before the first step and before anything is written.
+RunOutcome run_training(RunConfig config, const RunEnvironment& environment);
+
+/// The outer batch size that "256", "2x" or "all" means.
+int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples);
+
+}  // namespace batchplus

@@ -1,0 +1,18 @@
+#include "methods/method.h"
+
+namespace batchplus {
+
+Method::Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes)
+    : estimator_(std::move(estimator)), update_rule_(std::move(update_rule)), sizes_(sizes) {}
+
+Method::Outcome Method::run(const OuterBatch& outer, double progress, double learning_rate) {
+  Outcome outcome;
+  estimator_->run(outer, progress, [&](const EstimateTerms& estimate) {
+    ++outcome.inner_steps;
+    outcome.is_finite = update_rule_.step(estimate, learning_rate);
+    return outcome.is_finite;
+  });
+  return outcome;
+}
+
+}  // namespace batchplus

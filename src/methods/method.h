@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "methods/estimator.h"
+#include "methods/update_rule.h"
+
+namespace batchplus {
+
+/// An estimator joined with an update rule and the sizes of its batches: what a training loop runs.
+class Method {
+ public:
+  struct Sizes {
+    /// B.
+    int64_t outer_batch;
+    /// b.
+    int64_t inner_batch;
+  };
+  struct Outcome {
+    int64_t inner_steps = 0;
+    /// When false, the last of these steps made a weight infinite or NaN.
+    bool is_finite = true;
+  };
+
+  Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes);
+
+  /// One outer batch, with the learning rate held fixed.
+  Outcome run(const OuterBatch& outer, double progress, double learning_rate);
+
+  int64_t outer_batch_size() const { return sizes_.outer_batch; }
+  /// Sample gradients that an outer batch of `outer_size` samples costs.
+  int64_t cost(int64_t outer_size) const { return estimator_->cost(outer_size, sizes_.inner_batch); }
+
+ private:
+  std::unique_ptr<Estimator> estimator_;
+  UpdateRule update_rule_;
+  Sizes sizes_;
+};
+
+}  // namespace batchplus

@@ -1,0 +1,25 @@
+#include "methods/sam.h"
+
+#include <cmath>
+
+namespace batchplus {
+
+SamEstimator::SamEstimator(GradientOracle& oracle, double radius)
+    : oracle_(oracle), radius_(radius), gradient_(oracle.make_vector()), climbed_(oracle.make_vector()) {}
+
+void SamEstimator::run(const OuterBatch& outer, double /*progress*/, const StepFunction& step) {
+  for (int64_t t = 0; t < outer.inner_batches(); ++t) {
+    oracle_.gradient(outer.inner(t), gradient_);
+    const double norm = std::sqrt(squared_norm(gradient_));
+    const double scale = norm > 0 ? radius_ / norm : 0;  // at a stationary point there is nowhere to climb
+    displace(oracle_.parameters().values(), scale, gradient_, climbed_);
+    oracle_.gradient_at(climbed_, outer.inner(t), gradient_);
+    if (!step({.gradient = &gradient_})) return;
+  }
+}
+
+int64_t SamEstimator::cost(int64_t outer_size, int64_t inner_size) const {
+  return 2 * (outer_size / inner_size * inner_size);
+}
+
+}  // namespace batchplus

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/torch.h"
+
+namespace batchplus {
+
+/// A classifier as the rest of the program sees it: any torch module with forward(Tensor) -> Tensor.
+/// forward takes images [N,C,H,W] to logits [N,classes].
+struct Model {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<torch::Tensor(const torch::Tensor& images)> forward;
+
+  template <class Module>
+  explicit Model(std::shared_ptr<Module> network)
+      : module(network),
+        forward([network](const torch::Tensor& images) { return network->forward(images); }) {}
+
+  /// A module holder, as TORCH_MODULE makes them.
+  template <class Module>
+  explicit Model(const torch::nn::ModuleHolder<Module>& holder) : Model(holder.ptr()) {}
+};
+
+}  // namespace batchplus

@@ -1,0 +1,417 @@
+#include "networks/pickle_reader.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <deque>
+#include <variant>
+
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+struct Container;
+
+/// None, and everything that a state dict does not need.
+struct Nothing {};
+/// A name that pickle would import.
+struct Global {
+  std::string name;
+};
+/// A storage named by a persistent id.
+struct Storage {
+  torch::ScalarType type;
+  std::string key;
+};
+/// Containers live in the machine's arena, so that neither depth nor cycles matter when they are destroyed.
+using Value =
+    std::variant<Nothing, bool, int64_t, double, std::string, Global, Storage, torch::Tensor, Container*>;
+
+struct Container {
+  bool is_dict = false;
+  /// A list's or tuple's items; a dict's keys and values in turn.
+  std::vector<Value> items;
+};
+
+const std::map<std::string, torch::ScalarType>& storage_types() {
+  static const std::map<std::string, torch::ScalarType> types = {
+      {"torch FloatStorage", torch::kFloat32}, {"torch DoubleStorage", torch::kFloat64},
+      {"torch HalfStorage", torch::kFloat16},  {"torch BFloat16Storage", torch::kBFloat16},
+      {"torch LongStorage", torch::kInt64},    {"torch IntStorage", torch::kInt32},
+      {"torch ShortStorage", torch::kInt16},   {"torch CharStorage", torch::kInt8},
+      {"torch ByteStorage", torch::kUInt8},    {"torch BoolStorage", torch::kBool},
+  };
+  return types;
+}
+
+/// Tensors may share a storage, but not so that a small file becomes a large allocation.
+constexpr int64_t kMostSharing = 2;
+
+/// The stack machine of the pickle protocol.
+class PickleMachine {
+ public:
+  PickleMachine(const std::string& pickle, const std::map<std::string, std::string>& storages,
+                std::string where)
+      : bytes_(pickle), storages_(storages), where_(std::move(where)) {
+    for (const auto& [key, bytes] : storages) elements_stored_ += static_cast<int64_t>(bytes.size());
+  }
+
+  Value run() {
+    while (true) {
+      const auto opcode = static_cast<uint8_t>(take(1)[0]);
+      if (opcode == '.') return pop();
+      execute(opcode);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error("cannot read the weight file: " + what,
+                {fmt::format("{}, pickle offset {}", where_, position_), "",
+                 "expected what torch.save(model.state_dict(), file) writes"});
+  }
+
+  std::string_view take(size_t count) {
+    if (count > bytes_.size() - position_) fail("it ends early");
+    const std::string_view part(bytes_.data() + position_, count);
+    position_ += count;
+    return part;
+  }
+
+  template <class Integer>
+  int64_t take_integer() {
+    Integer number{};
+    std::memcpy(&number, take(sizeof number).data(), sizeof number);
+    return static_cast<int64_t>(number);
+  }
+
+  std::string take_line() {
+    const size_t end = bytes_.find('\n', position_);
+    if (end == std::string::npos) fail("it ends early");
+    std::string line(take(end - position_));
+    take(1);
+    return line;
+  }
+
+  Value pop() {
+    if (stack_.empty() || (!marks_.empty() && marks_.back() == stack_.size())) fail("a value is missing");
+    Value value = std::move(stack_.back());
+    stack_.pop_back();
+    return value;
+  }
+
+  void push(Value value) { stack_.push_back(std::move(value)); }
+
+  std::vector<Value> pop_to_mark() {
+    if (marks_.empty()) fail("a mark is missing");
+    const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    std::vector<Value> values(std::make_move_iterator(begin), std::make_move_iterator(stack_.end()));
+    stack_.erase(begin, stack_.end());
+    marks_.pop_back();
+    return values;
+  }
+
+  Container* make(std::vector<Value> items, bool is_dict = false) {
+    arena_.push_back({is_dict, std::move(items)});
+    return &arena_.back();
+  }
+
+  void push_tuple(size_t count) {
+    std::vector<Value> items(count);
+    for (size_t i = count; i > 0; --i) items[i - 1] = pop();
+    push(make(std::move(items)));
+  }
+
+  /// Adds to the container below, when there is one: an unrecognised object takes nothing.
+  void append(std::vector<Value> values) {
+    if (stack_.empty()) fail("a value is missing");
+    if (auto* const* container = std::get_if<Container*>(&stack_.back())) {
+      auto& items = (*container)->items;
+      items.insert(items.end(), std::make_move_iterator(values.begin()),
+                   std::make_move_iterator(values.end()));
+    }
+  }
+
+  void remember(int64_t index) {
+    if (stack_.empty()) fail("a value is missing");
+    memo_[index] = stack_.back();
+  }
+
+  void recall(int64_t index) {
+    const auto entry = memo_.find(index);
+    if (entry == memo_.end()) fail("it refers to a value that was never stored");
+    push(entry->second);
+  }
+
+  int64_t integer(const Value& value) const {
+    const auto* number = std::get_if<int64_t>(&value);
+    if (number == nullptr) fail("a whole number is missing");
+    return *number;
+  }
+
+  const std::vector<Value>& sequence(const Value& value) const {
+    auto* const* container = std::get_if<Container*>(&value);
+    if (container == nullptr) fail("a tuple is missing");
+    return (*container)->items;
+  }
+
+  std::vector<int64_t> integers(const Value& value) const {
+    std::vector<int64_t> numbers;
+    for (const auto& item : sequence(value)) numbers.push_back(integer(item));
+    return numbers;
+  }
+
+  void push_storage() {
+    const Value id = pop();
+    const auto& parts = sequence(id);  // ("storage", type, key, device, elements)
+    if (parts.size() < 5) fail("a storage is described wrongly");
+    const auto* type = std::get_if<Global>(&parts[1]);
+    const auto* key = std::get_if<std::string>(&parts[2]);
+    if (type == nullptr || key == nullptr) fail("a storage is described wrongly");
+    const auto known = storage_types().find(type->name);
+    if (known == storage_types().end())
+      fail(fmt::format("storages of type '{}' are not supported", type->name));
+    push(Storage{known->second, *key});
+  }
+
+  /// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
+  torch::Tensor rebuild_tensor(const std::vector<Value>& arguments) {
+    if (arguments.size() < 4) fail("a tensor is described wrongly");
+    const auto* storage = std::get_if<Storage>(&arguments[0]);
+    if (storage == nullptr) fail("a tensor has no storage");
+    const auto bytes = storages_.find(storage->key);
+    if (bytes == storages_.end()) fail(fmt::format("storage '{}' is missing", storage->key));
+    const auto elements = static_cast<int64_t>(bytes->second.size() / torch::elementSize(storage->type));
+    const int64_t offset = integer(arguments[1]);
+    const auto sizes = integers(arguments[2]);
+    const auto strides = integers(arguments[3]);
+
+    // Every element must lie in the storage, and there can be no more of them than the storage has.
+    bool fits = sizes.size() == strides.size() && offset >= 0 && offset <= elements;
+    int64_t count = 1;
+    int64_t last = offset;
+    for (size_t d = 0; fits && d < sizes.size(); ++d) {
+      fits = sizes[d] >= 0 && strides[d] >= 0 && sizes[d] <= elements && strides[d] <= elements &&
+             (sizes[d] == 0 || count <= elements / sizes[d]);
+      if (!fits) break;
+      count *= sizes[d];
+      if (sizes[d] > 0) last += (sizes[d] - 1) * strides[d];
+      fits = last <= elements;
+    }
+    if (!fits || (count > 0 && last >= elements)) fail("a tensor does not fit its storage");
+    elements_built_ += count;
+    if (elements_built_ > kMostSharing * elements_stored_)
+      fail("its tensors claim more memory than the file has");
+    // from_blob wants a mutable pointer; the copy only reads it.
+    const torch::Tensor whole =
+        torch::from_blob(const_cast<char*>(bytes->second.data()), {elements}, storage->type);
+    return whole.as_strided(sizes, strides, offset).clone();
+  }
+
+  void call() {
+    const Value arguments = pop();
+    const Value callee = pop();
+    const auto* global = std::get_if<Global>(&callee);
+    const std::string name = global == nullptr ? "" : global->name;
+    if (name == "collections OrderedDict") {
+      push(make({}, true));
+    } else if (name == "torch._utils _rebuild_tensor_v2") {
+      push(rebuild_tensor(sequence(arguments)));
+    } else if (name == "torch._utils _rebuild_parameter" || name == "torch.jit._pickle restore_type_tag") {
+      const auto& values = sequence(arguments);  // the value first, then how it was wrapped
+      push(values.empty() ? Value{} : values.front());
+    } else {
+      push(Nothing{});
+    }
+  }
+
+  void execute(uint8_t opcode) {
+    switch (opcode) {
+      case 0x80:
+        take(1);
+        break;  // PROTO
+      case 0x95:
+        take(8);
+        break;  // FRAME
+      case '(':
+        marks_.push_back(stack_.size());
+        break;  // MARK
+      case '0':
+        pop();
+        break;  // POP
+      case 'N':
+        push(Nothing{});
+        break;  // NONE
+      case 0x88:
+        push(true);
+        break;  // NEWTRUE
+      case 0x89:
+        push(false);
+        break;  // NEWFALSE
+      case 'J':
+        push(take_integer<int32_t>());
+        break;  // BININT
+      case 'K':
+        push(take_integer<uint8_t>());
+        break;  // BININT1
+      case 'M':
+        push(take_integer<uint16_t>());
+        break;  // BININT2
+      case 0x8a:
+        push(take_long());
+        break;  // LONG1
+      case 'G':
+        push(take_float());
+        break;  // BINFLOAT
+      case 'X':
+        push(std::string(take(take_integer<uint32_t>())));
+        break;  // BINUNICODE
+      case 0x8c:
+        push(std::string(take(take_integer<uint8_t>())));
+        break;  // SHORT_BINUNICODE
+      case 'U':
+        push(std::string(take(take_integer<uint8_t>())));
+        break;  // SHORT_BINSTRING
+      case 'c':
+        push_global();
+        break;  // GLOBAL
+      case ')':
+        push(make({}));
+        break;  // EMPTY_TUPLE
+      case ']':
+        push(make({}));
+        break;  // EMPTY_LIST
+      case '}':
+        push(make({}, true));
+        break;  // EMPTY_DICT
+      case 't':
+        push(make(pop_to_mark()));
+        break;  // TUPLE
+      case 0x85:
+        push_tuple(1);
+        break;  // TUPLE1
+      case 0x86:
+        push_tuple(2);
+        break;  // TUPLE2
+      case 0x87:
+        push_tuple(3);
+        break;  // TUPLE3
+      case 'a':
+        append_last(1);
+        break;  // APPEND
+      case 's':
+        append_last(2);
+        break;  // SETITEM
+      case 'e':
+      case 'u':
+        append(pop_to_mark());
+        break;  // APPENDS, SETITEMS
+      case 'q':
+        remember(take_integer<uint8_t>());
+        break;  // BINPUT
+      case 'r':
+        remember(take_integer<uint32_t>());
+        break;  // LONG_BINPUT
+      case 0x94:
+        remember(static_cast<int64_t>(memo_.size()));
+        break;  // MEMOIZE
+      case 'h':
+        recall(take_integer<uint8_t>());
+        break;  // BINGET
+      case 'j':
+        recall(take_integer<uint32_t>());
+        break;  // LONG_BINGET
+      case 'Q':
+        push_storage();
+        break;  // BINPERSID
+      case 'R':
+      case 0x81:
+        call();
+        break;  // REDUCE, NEWOBJ
+      case 'b':
+        pop();
+        break;  // BUILD: attributes are not needed
+      default:
+        fail(fmt::format("unexpected opcode {:#04x}", opcode));
+    }
+  }
+
+  void push_global() {
+    const std::string module = take_line();
+    push(Global{module + " " + take_line()});
+  }
+
+  void append_last(size_t count) {
+    std::vector<Value> values(count);
+    for (size_t i = count; i > 0; --i) values[i - 1] = pop();
+    append(std::move(values));
+  }
+
+  int64_t take_long() {
+    const std::string_view digits = take(static_cast<size_t>(take_integer<uint8_t>()));
+    if (digits.size() > sizeof(int64_t)) fail("a number is too large");
+    const bool is_negative = !digits.empty() && (static_cast<uint8_t>(digits.back()) & 0x80) != 0;
+    uint64_t number = is_negative ? ~uint64_t{0} : 0;
+    std::memcpy(&number, digits.data(), digits.size());
+    return static_cast<int64_t>(number);
+  }
+
+  double take_float() {
+    uint64_t bits = 0;
+    for (const char byte : take(8)) bits = bits << 8 | static_cast<uint8_t>(byte);
+    double number = 0;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+  }
+
+  const std::string& bytes_;
+  const std::map<std::string, std::string>& storages_;
+  std::string where_;
+  size_t position_ = 0;
+  int64_t elements_stored_ = 0;
+  int64_t elements_built_ = 0;
+  std::vector<Value> stack_;
+  std::vector<size_t> marks_;
+  std::map<int64_t, Value> memo_;
+
+ public:
+  /// Owns the containers that values point to.
+  std::deque<Container> arena_;
+};
+
+const Container* as_dict(const Value& value) {
+  auto* const* container = std::get_if<Container*>(&value);
+  return container != nullptr && (*container)->is_dict ? *container : nullptr;
+}
+
+}  // namespace
+
+StateDict read_pickled_state_dict(const std::string& pickle,
+                                  const std::map<std::string, std::string>& storages,
+                                  const std::string& where) {
+  PickleMachine machine(pickle, storages, where);
+  const Value top = machine.run();
+  const Container* dict = as_dict(top);
+  if (dict == nullptr) {
+    throw Error("the weight file does not hold a dictionary",
+                {where, "", "save model.state_dict(), not the model itself"});
+  }
+  const auto for_each = [](const Container& container, const auto& visit) {
+    for (size_t i = 0; i + 1 < container.items.size(); i += 2) {
+      if (const auto* key = std::get_if<std::string>(&container.items[i]))
+        visit(*key, container.items[i + 1]);
+    }
+  };
+  for_each(*dict, [&](const std::string& key, const Value& value) {
+    if (key == "state_dict" && as_dict(value) != nullptr) dict = as_dict(value);
+  });
+  StateDict state;
+  for_each(*dict, [&](const std::string& key, const Value& value) {
+    if (const auto* tensor = std::get_if<torch::Tensor>(&value)) state.emplace_back(key, *tensor);
+  });
+  return state;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,83 @@
+#include "objective/gradient_oracle.h"
+
+#include <ATen/ATen.h>
+#include <torch/utils.h>
+
+#include <limits>
+#include <optional>
+
+#include "objective/loss.h"
+#include "util/error.h"
+
+namespace batchplus {
+
+GradientOracle::GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget)
+    : model_(std::move(model)), parameters_(parameters), budget_(budget) {}
+
+void GradientOracle::gradient(const Batch& batch, const torch::Tensor& gradient) {
+  compute(batch, gradient, /*is_replay=*/false);
+}
+
+void GradientOracle::gradient_at(const torch::Tensor& point, const Batch& batch,
+                                 const torch::Tensor& gradient) {
+  compute_at(point, batch, gradient, /*is_replay=*/false);
+}
+
+void GradientOracle::replay_gradient_at(const torch::Tensor& point, const Batch& batch,
+                                        const torch::Tensor& gradient) {
+  compute_at(point, batch, gradient, /*is_replay=*/true);
+}
+
+void GradientOracle::observe(const Batch& batch) {
+  const torch::NoGradGuard no_grad;
+  model_.module->train();
+  torch::manual_seed(batch.replay_seed);
+  model_.forward(batch.images);
+  budget_.charge_forwards(batch.size());
+}
+
+void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, bool is_replay) {
+  std::optional<BufferSnapshot> buffers;
+  if (is_replay) buffers.emplace(*model_.module);
+  model_.module->train();
+  torch::manual_seed(batch.replay_seed);
+
+  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images), batch.labels);
+  // Gradients arrive as fresh tensors and are copied once: cheaper than accumulating into zeroed memory.
+  const auto gradients = torch::autograd::grad({loss}, parameters_.tensors(), /*grad_outputs=*/{},
+                                               /*retain_graph=*/false, /*create_graph=*/false,
+                                               /*allow_unused=*/true);
+  parameters_.gather(gradients, gradient);
+
+  budget_.charge_gradients(batch.size());
+  if (is_replay) {
+    buffers->restore();
+  } else {
+    loss_sum_ += loss.item<double>() * static_cast<double>(batch.size());
+    loss_samples_ += batch.size();
+  }
+}
+
+void GradientOracle::compute_at(const torch::Tensor& point, const Batch& batch, const torch::Tensor& gradient,
+                                bool is_replay) {
+  BATCHPLUS_CHECK(point.data_ptr() != parameters_.values().data_ptr(), "the point is another vector than w");
+  const torch::NoGradGuard no_grad;
+  if (!present_point_.defined()) present_point_ = make_vector();
+  present_point_.copy_(parameters_.values());
+  parameters_.values().copy_(point);
+  {
+    const torch::AutoGradMode with_grad(true);
+    compute(batch, gradient, is_replay);
+  }
+  parameters_.values().copy_(present_point_);
+}
+
+double GradientOracle::take_mean_loss() {
+  const double mean = loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_)
+                                        : std::numeric_limits<double>::quiet_NaN();
+  loss_sum_ = 0;
+  loss_samples_ = 0;
+  return mean;
+}
+
+}  // namespace batchplus

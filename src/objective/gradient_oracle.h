@@ -1,0 +1,54 @@
+#pragma once
+
+#include "core/flat_parameters.h"
+#include "core/gradient_budget.h"
+#include "data/batch_source.h"
+#include "networks/model.h"
+
+namespace batchplus {
+
+/// Hands out mini-batch gradients and counts them. The only caller of a training backward pass and the only
+/// charger of the budget.
+///
+/// Every gradient is the mean over its batch, without weight decay, in training mode. Dropout is seeded by
+/// the batch, so the same batch meets the same masks at every point. A first computation moves BatchNorm's
+/// running statistics; a replay gives the same gradient and moves nothing.
+class GradientOracle {
+ public:
+  GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget);
+
+  /// A vector for a gradient: [d].
+  torch::Tensor make_vector() const { return torch::empty_like(parameters_.values()); }
+  FlatParameters& parameters() { return parameters_; }
+
+  /// gradient = (1/N) sum_i grad f_i(w) at the present parameters w. Charges N samples.
+  void gradient(const Batch& batch, const torch::Tensor& gradient);
+
+  /// The same at `point`: [d]; w is as before afterwards.
+  void gradient_at(const torch::Tensor& point, const Batch& batch, const torch::Tensor& gradient);
+
+  /// A gradient at `point` that was computed before: BatchNorm's statistics stay as they are. Charges N
+  /// samples.
+  void replay_gradient_at(const torch::Tensor& point, const Batch& batch, const torch::Tensor& gradient);
+
+  /// Runs forward in training mode, only to move BatchNorm's statistics. No gradient is charged.
+  void observe(const Batch& batch);
+
+  /// Mean training loss over the samples of all first gradients since the last call; NaN when there were
+  /// none.
+  double take_mean_loss();
+
+ private:
+  void compute(const Batch& batch, const torch::Tensor& gradient, bool is_replay);
+  void compute_at(const torch::Tensor& point, const Batch& batch, const torch::Tensor& gradient,
+                  bool is_replay);
+
+  Model model_;
+  FlatParameters& parameters_;
+  GradientBudget& budget_;
+  torch::Tensor present_point_;
+  double loss_sum_ = 0;
+  int64_t loss_samples_ = 0;
+};
+
+}  // namespace batchplus

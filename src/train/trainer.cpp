@@ -1,0 +1,125 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "util/clock.h"
+#include "util/error.h"
+
+namespace batchplus {
+
+Trainer::Trainer(Parts parts, TrainOptions options, TrainObserver observer)
+    : parts_(std::move(parts)), options_(std::move(options)), observer_(std::move(observer)) {
+  BATCHPLUS_CHECK(options_.epochs || options_.budget_sample_gradients, "something ends the training");
+  BATCHPLUS_CHECK(options_.warmup_epochs == 0 || parts_.warmup_method != nullptr, "a warm-up has a method");
+}
+
+TrainResult Trainer::run() {
+  expected_cost_ = expected_cost();
+  int64_t epoch = 0;
+  while (run_epoch(epoch)) ++epoch;
+  return result_;
+}
+
+bool Trainer::run_epoch(int64_t epoch) {
+  Method& method = method_of(epoch);
+  BatchSource& source = parts_.source;
+  EpochRecord& record = result_.last;
+  source.begin_epoch(epoch, method.outer_batch_size());
+  const auto fraction_done = [&](int64_t outer_batches) {
+    return static_cast<double>(epoch) +
+           static_cast<double>(outer_batches) / static_cast<double>(source.outer_batches());
+  };
+
+  int64_t i = 0;
+  for (; i < source.outer_batches(); ++i) {
+    if (!fits_budget(method.cost(source.outer_batch_size(i)))) break;
+    const Stopwatch stopwatch;
+    const double done = progress(epoch, i);
+    record.learning_rate = learning_rate(epoch, done);
+    const Method::Outcome outcome = method.run(source.outer_batch(i), done, record.learning_rate);
+    record.inner_steps += outcome.inner_steps;
+    record.outer_steps += 1;
+    record.sample_gradients = parts_.budget.sample_gradients();
+    record.train_seconds += stopwatch.seconds();
+    if (!outcome.is_finite) {
+      result_.is_diverged = true;
+      record.epoch = fraction_done(i);
+      return false;
+    }
+    observer_.on_progress(static_cast<double>(record.sample_gradients), static_cast<double>(expected_cost_),
+                          fmt::format("epoch {}", epoch + 1));
+  }
+
+  const bool is_complete = i == source.outer_batches();
+  const bool is_last_epoch = options_.epochs && epoch + 1 == *options_.epochs;
+  const bool is_last = !is_complete || is_last_epoch ||
+                       !fits_budget(method_of(epoch + 1).cost(method_of(epoch + 1).outer_batch_size()));
+  finish_epoch(fraction_done(i), is_last);
+  return !is_last;
+}
+
+void Trainer::finish_epoch(double epoch, bool is_last) {
+  EpochRecord& record = result_.last;
+  record.epoch = epoch;
+  record.running_loss = parts_.oracle.take_mean_loss();
+  record.test.reset();
+  record.validation.reset();
+  const bool is_due = is_last || static_cast<int64_t>(epoch) % options_.eval_every == 0;
+  if (is_due) {
+    record.test = parts_.evaluate_test();
+    if (parts_.evaluate_validation) record.validation = parts_.evaluate_validation();
+    result_.best_test_accuracy = std::max(result_.best_test_accuracy.value_or(0), record.test->accuracy);
+  }
+  observer_.on_epoch(record);
+}
+
+Method& Trainer::method_of(int64_t epoch) const {
+  return epoch < options_.warmup_epochs ? *parts_.warmup_method : parts_.method;
+}
+
+double Trainer::learning_rate(int64_t epoch, double progress) const {
+  const double base = epoch < options_.warmup_epochs ? options_.warmup_learning_rate : options_.learning_rate;
+  return base * options_.schedule.factor(progress);
+}
+
+double Trainer::progress(int64_t epoch, int64_t outer_batch) const {
+  double done = 0;
+  if (options_.epochs) {
+    const double in_epoch =
+        static_cast<double>(outer_batch) / static_cast<double>(parts_.source.outer_batches());
+    done = (static_cast<double>(epoch) + in_epoch) / static_cast<double>(*options_.epochs);
+  }
+  if (options_.budget_sample_gradients) {
+    done = std::max(done, static_cast<double>(parts_.budget.sample_gradients()) /
+                              static_cast<double>(*options_.budget_sample_gradients));
+  }
+  return done;
+}
+
+bool Trainer::fits_budget(int64_t cost) const {
+  return !options_.budget_sample_gradients ||
+         parts_.budget.sample_gradients() + cost <= *options_.budget_sample_gradients;
+}
+
+int64_t Trainer::expected_cost() {
+  int64_t total = 0;
+  if (options_.epochs) {
+    for (const bool is_warmup : {true, false}) {
+      const int64_t warmup = std::min(options_.warmup_epochs, *options_.epochs);
+      const int64_t epochs = is_warmup ? warmup : *options_.epochs - warmup;
+      if (epochs == 0) continue;
+      const Method& method = is_warmup ? *parts_.warmup_method : parts_.method;
+      parts_.source.begin_epoch(0, method.outer_batch_size());
+      for (int64_t i = 0; i < parts_.source.outer_batches(); ++i) {
+        total += epochs * method.cost(parts_.source.outer_batch_size(i));
+      }
+    }
+  }
+  if (!options_.budget_sample_gradients) return total;
+  return options_.epochs ? std::min(total, *options_.budget_sample_gradients)
+                         : *options_.budget_sample_gradients;
+}
+
+}  // namespace batchplus

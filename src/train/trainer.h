@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/gradient_budget.h"
+#include "data/batch_source.h"
+#include "methods/method.h"
+#include "methods/schedule.h"
+#include "objective/gradient_oracle.h"
+#include "train/evaluate.h"
+
+namespace batchplus {
+
+struct TrainOptions {
+  double learning_rate = 0.1;
+  Schedule schedule;
+  /// Passes over the training samples; unlimited when only a budget is given.
+  std::optional<int64_t> epochs;
+  /// Training ends before the outer batch that would exceed so many sample gradients.
+  std::optional<int64_t> budget_sample_gradients;
+  /// The first so many epochs run the warm-up method with its own learning rate.
+  int64_t warmup_epochs = 0;
+  double warmup_learning_rate = 0.1;
+  /// Evaluate after every so many epochs, and at the end.
+  int64_t eval_every = 1;
+};
+
+/// Where a run stands after an epoch, or after the part of one that the budget allowed.
+struct EpochRecord {
+  /// Passes done, with the fraction of an unfinished one.
+  double epoch = 0;
+  int64_t outer_steps = 0;
+  int64_t inner_steps = 0;
+  int64_t sample_gradients = 0;
+  double learning_rate = 0;
+  /// Mean loss over the gradients of the epoch, in training mode, as they were computed.
+  double running_loss = 0;
+  std::optional<Evaluation> validation;
+  std::optional<Evaluation> test;
+  /// Seconds spent training so far, evaluation excluded.
+  double train_seconds = 0;
+};
+
+struct TrainResult {
+  bool is_diverged = false;
+  EpochRecord last;
+  std::optional<double> best_test_accuracy;
+};
+
+/// What the loop tells while it runs.
+struct TrainObserver {
+  std::function<void(const EpochRecord&)> on_epoch;
+  /// Sample gradients done and expected in all, and a label.
+  std::function<void(double done, double total, const std::string& label)> on_progress;
+};
+
+/// The training loop: epochs of outer batches until the epochs or the budget are spent, or w is not finite.
+class Trainer {
+ public:
+  /// What takes part; all of it outlives the trainer.
+  struct Parts {
+    BatchSource& source;
+    GradientOracle& oracle;
+    GradientBudget& budget;
+    Method& method;
+    /// Null without warm-up.
+    Method* warmup_method;
+    std::function<Evaluation()> evaluate_test;
+    /// Empty without validation samples.
+    std::function<Evaluation()> evaluate_validation;
+  };
+
+  Trainer(Parts parts, TrainOptions options, TrainObserver observer);
+  TrainResult run();
+
+ private:
+  Method& method_of(int64_t epoch) const;
+  double learning_rate(int64_t epoch, double progress) const;
+  double progress(int64_t epoch, int64_t outer_batch) const;
+  bool fits_budget(int64_t cost) const;
+  /// Sample gradients that the whole run will cost.
+  int64_t expected_cost();
+  /// Returns whether another epoch follows.
+  bool run_epoch(int64_t epoch);
+  void finish_epoch(double epoch, bool is_last);
+
+  Parts parts_;
+  TrainOptions options_;
+  TrainObserver observer_;
+  TrainResult result_;
+  int64_t expected_cost_ = 0;
+};
+
+}  // namespace batchplus

@@ -1,0 +1,32 @@
+#include "util/error.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace batchplus {
+namespace {
+
+std::string render(const std::string& what, const Error::Details& details) {
+  std::string text = what;
+  if (!details.where.empty()) text += "\n  where: " + details.where;
+  if (!details.value.empty()) text += "\n  value: " + details.value;
+  if (!details.hint.empty()) text += "\n  hint:  " + details.hint;
+  return text;
+}
+
+}  // namespace
+
+Error::Error(std::string what, Details details, int exit_code)
+    : std::runtime_error(render(what, details)),
+      summary_(std::move(what)),
+      details_(std::move(details)),
+      exit_code_(exit_code) {}
+
+void fail_check(const char* condition, const char* reason, const char* file, int line) {
+  fmt::print(stderr, "batchplus: internal check failed: {} ({}) at {}:{}\n", condition, reason, file, line);
+  std::abort();
+}
+
+}  // namespace batchplus

@@ -1,0 +1,137 @@
+#include "util/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "util/error.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void throw_system_error(const std::string& what, const fs::path& path, int code) {
+  // A full disk or an I/O fault is no mistake of the user's; everything else here is a wrong or forbidden
+  // path.
+  const bool is_environment = code == ENOSPC || code == EIO || code == EDQUOT;
+  throw Error(what,
+              {path.string(), std::strerror(code), "check the path, its permissions and the free space"},
+              is_environment ? Error::kFailure : Error::kBadInput);
+}
+
+/// Closes its descriptor at the end of the scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw_system_error("cannot write file", path, errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+fs::path directory_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) throw_system_error("cannot open file", path, errno);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) throw_system_error("cannot read file", path, errno);
+  if (S_ISDIR(status.st_mode)) throw_system_error("cannot read file", path, EISDIR);
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t count = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("cannot read file", path, errno);
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  std::string temporary = path.string() + ".tmp.XXXXXX";
+  {
+    const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+    if (file.number() < 0) throw_system_error("cannot write file", path, errno);
+    try {
+      write_all(file.number(), bytes, path);
+      if (::fchmod(file.number(), 0644) != 0) throw_system_error("cannot write file", path, errno);
+      if (::fsync(file.number()) != 0) throw_system_error("cannot write file", path, errno);
+      if (::rename(temporary.c_str(), path.c_str()) != 0)
+        throw_system_error("cannot write file", path, errno);
+    } catch (...) {
+      ::unlink(temporary.c_str());
+      throw;
+    }
+  }
+  const Descriptor directory(::open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.number() >= 0) ::fsync(directory.number());
+}
+
+void append_line(const fs::path& path, std::string_view line) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file.number() < 0) throw_system_error("cannot append to file", path, errno);
+  write_all(file.number(), fmt::format("{}\n", line), path);
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code problem;
+  fs::create_directories(path, problem);
+  if (problem) throw_system_error("cannot create directory", path, problem.value());
+}
+
+void require_writable_target(const fs::path& path, const std::string& where) {
+  const fs::path directory = directory_of(path);
+  std::string probe = (directory / ".batchplus-probe.XXXXXX").string();
+  const Descriptor file(::mkostemp(probe.data(), O_CLOEXEC));
+  const int problem = errno;
+  if (file.number() < 0) {
+    throw Error("cannot write there", {fmt::format("{} {}", where, path.string()), std::strerror(problem),
+                                       "name a file in an existing directory that you may write to"});
+  }
+  ::unlink(probe.c_str());
+  if (fs::is_directory(path)) {
+    throw Error("is a directory, not a file", {where, path.string(), "name a file inside it"});
+  }
+}
+
+ScratchDirectory::ScratchDirectory(const fs::path& parent) {
+  make_directories(parent);
+  std::string name = (parent / ".scratch.XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw_system_error("cannot create directory", parent, errno);
+  path_ = name;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace batchplus

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace batchplus {
+
+/// The whole file; an Error names it when it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Replaces `path` as a whole: written to a temporary name beside it, synced, renamed, the directory synced.
+/// On failure an Error is thrown and whatever was at `path` is still there.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// Appends one line and its newline with a single write.
+void append_line(const std::filesystem::path& path, std::string_view line);
+
+/// Creates the directory and its parents; an Error when that is impossible.
+void make_directories(const std::filesystem::path& path);
+
+/// An Error now, instead of after hours of work, if a file could not be written at `path` later.
+void require_writable_target(const std::filesystem::path& path, const std::string& where);
+
+/// A directory with a unique name under `parent`, removed with its contents at the end of the scope.
+class ScratchDirectory {
+ public:
+  explicit ScratchDirectory(const std::filesystem::path& parent);
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace batchplus

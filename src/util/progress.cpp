@@ -1,0 +1,57 @@
+#include "util/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr int kBarWidth = 24;
+
+}  // namespace
+
+std::string progress_text(double done, double total, double seconds, const std::string& unit) {
+  const double fraction = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
+  const int filled = static_cast<int>(fraction * kBarWidth);
+  const double rate = seconds > 0 ? done / seconds : 0;
+  const std::string eta = rate > 0 ? format_duration(std::max(0.0, total - done) / rate) : "?";
+  return fmt::format("[{}{}] {:3.0f}%  {} {}/s  ETA {}", std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '.'), 100 * fraction,
+                     format_count(static_cast<int64_t>(rate)), unit, eta);
+}
+
+Progress::Progress(Options options)
+    : options_(std::move(options)), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::update(double done, double total, const std::string& label) {
+  if (options_.is_quiet || !is_terminal_) return;
+  const double now = stopwatch_.seconds();
+  if (last_draw_seconds_ >= 0 && now - last_draw_seconds_ < kRedrawSeconds) return;
+  last_draw_seconds_ = now;
+  is_drawn_ = true;
+  fmt::print(stderr, "\r\033[K{}  {}", label, progress_text(done, total, now, options_.unit));
+  std::fflush(stderr);
+}
+
+void Progress::print_line(const std::string& line) {
+  clear();
+  if (!options_.is_quiet) fmt::print(stderr, "{}\n", line);
+}
+
+void Progress::clear() {
+  if (!is_drawn_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  is_drawn_ = false;
+}
+
+}  // namespace batchplus
