@@ -14,8 +14,8 @@ namespace batchplus {
 
 /// What an estimator may need beyond the oracle; each takes what concerns it.
 struct EstimatorOptions {
-  CoefficientSchedule coefficient;
-  SnapshotOptions snapshot;
+  CoefficientSchedule coefficient = {};
+  SnapshotOptions snapshot = {};
   /// rho of SAM.
   double radius = 0.05;
 };

@@ -1,0 +1,201 @@
+#include "networks/weight_file.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "networks/small_cnn.h"
+#include "support/expect_error.h"
+#include "support/scratch.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::Scratch;
+
+fs::path fixture(const std::string& name) {
+  return fs::path(BATCHPLUS_SOURCE_DIR) / "tests/fixtures" / name;
+}
+
+std::shared_ptr<SmallCnn> network() {
+  return std::make_shared<SmallCnn>(
+      SmallCnn::Options{.channels = 1, .side = 8, .classes = 10, .width = 2, .hidden = 4, .dropout = 0});
+}
+
+torch::Tensor find(const StateDict& state, const std::string& name) {
+  for (const auto& [key, tensor] : state) {
+    if (key == name) return tensor;
+  }
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+TEST(StateDict, HasPyTorchsNamesInPyTorchsOrder) {
+  const StateDict ours = state_dict(*network());
+  const StateDict theirs = read_weights(fixture("smallcnn_plain.pt"));
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].first, theirs[i].first);
+    EXPECT_EQ(ours[i].second.sizes(), theirs[i].second.sizes()) << ours[i].first;
+    EXPECT_EQ(ours[i].second.scalar_type(), theirs[i].second.scalar_type()) << ours[i].first;
+  }
+}
+
+TEST(ReadWeights, ReadsNestedAndDataParallelFilesAlike) {
+  auto plain = network();
+  load_state_dict(*plain, read_weights(fixture("smallcnn_plain.pt")), "plain");
+  for (const char* name : {"smallcnn_nested.pt", "smallcnn_data_parallel.pt"}) {
+    auto other = network();
+    load_state_dict(*other, read_weights(fixture(name)), name);
+    for (const auto& item : plain->named_parameters()) {
+      EXPECT_TRUE(other->named_parameters()[item.key()].equal(item.value())) << name << " " << item.key();
+    }
+    EXPECT_TRUE(other->named_buffers()["bn1.running_var"].equal(plain->named_buffers()["bn1.running_var"]));
+  }
+}
+
+TEST(ReadWeights, RebuildsViewsOfALargerStorage) {
+  const StateDict state = read_weights(fixture("views.pt"));
+  const torch::Tensor base = torch::arange(24, torch::kFloat32).view({4, 6});
+  EXPECT_TRUE(find(state, "slice").equal(base.slice(0, 1, 3).slice(1, 0, 6, 2)));
+  EXPECT_TRUE(find(state, "transposed").equal(base.t()));
+  EXPECT_TRUE(find(state, "half").equal(base.to(torch::kFloat16)));
+  EXPECT_EQ(find(state, "scalar").item<float>(), 2.5F);
+}
+
+TEST(ReadWeights, RefusesAWholeModelWithoutRunningIt) {
+  expect_error([] { read_weights(fixture("whole_model.pt")); }, {"state_dict"});
+}
+
+TEST(WriteWeights, ReadsBackTheSameBits) {
+  const Scratch scratch;
+  const auto written = network();
+  write_weights(scratch / "w.pt", state_dict(*written));
+  const StateDict read = read_weights(scratch / "w.pt");
+  const StateDict expected = state_dict(*written);
+  ASSERT_EQ(read.size(), expected.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].first, expected[i].first);
+    EXPECT_TRUE(read[i].second.equal(expected[i].second));
+  }
+  EXPECT_EQ(weights_sha256(read), weights_sha256(expected));
+}
+
+TEST(WeightsSha256, ChangesWithASingleBit) {
+  const auto module = network();
+  const std::string before = weights_sha256(state_dict(*module));
+  const torch::NoGradGuard no_grad;
+  module->parameters()[0].view({-1})[0] += 1e-3;
+  EXPECT_NE(weights_sha256(state_dict(*module)), before);
+}
+
+TEST(LoadStateDict, ListsEverythingThatIsWrongAndChangesNothing) {
+  auto module = network();
+  const std::string before = weights_sha256(state_dict(*module));
+  StateDict state;
+  for (const auto& [name, tensor] : state_dict(*module)) {
+    if (name == "fc1.bias") continue;
+    state.emplace_back(name, name == "conv1.weight" ? torch::zeros({1, 2, 3}) : torch::zeros_like(tensor));
+  }
+  state.emplace_back("extra.weight", torch::zeros({1}));
+  expect_error([&] { load_state_dict(*module, state, "file.pt"); },
+               {"file.pt", "missing fc1.bias", "unexpected extra.weight",
+                "conv1.weight has shape [1,2,3] instead of [2,1,3,3]"});
+  EXPECT_EQ(weights_sha256(state_dict(*module)), before);
+}
+
+TEST(ReadWeights, RefusesEveryTruncationOfAFile) {
+  const Scratch scratch;
+  const std::string whole = read_file(fixture("smallcnn_plain.pt"));
+  for (size_t size = 0; size < whole.size(); size += 97) {
+    write_file_atomically(scratch / "cut.pt", whole.substr(0, size));
+    EXPECT_THROW(read_weights(scratch / "cut.pt"), Error) << size;
+  }
+}
+
+TEST(ReadWeights, SurvivesFlippedBytes) {
+  const Scratch scratch;
+  const std::string whole = read_file(fixture("smallcnn_plain.pt"));
+  int refused = 0;
+  for (size_t position = 0; position < whole.size(); position += 13) {
+    std::string damaged = whole;
+    damaged[position] = static_cast<char>(damaged[position] ^ 0x5a);
+    write_file_atomically(scratch / "bad.pt", damaged);
+    try {
+      read_weights(scratch / "bad.pt");
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+std::map<std::string, std::string> one_storage(size_t bytes) {
+  return {{"0", std::string(bytes, '\0')}};
+}
+
+std::string pickled_number(int32_t value) {
+  return "J" + std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::string pickled_text(const std::string& value) {
+  const auto length = static_cast<uint32_t>(value.size());
+  return "X" + std::string(reinterpret_cast<const char*>(&length), sizeof length) + value;
+}
+
+/// A pickle of {"w": _rebuild_tensor_v2(storage 0, offset, (size,), (stride,), False, None)}.
+std::string pickle_of(int32_t offset, int32_t size, int32_t stride) {
+  return "\x80\x02}(" + pickled_text("w") + "ctorch._utils\n_rebuild_tensor_v2\n((" +
+         pickled_text("storage") + "ctorch\nFloatStorage\n" + pickled_text("0") + pickled_text("cpu") +
+         pickled_number(4) + "tQ" + pickled_number(offset) + "(" + pickled_number(size) + "t(" +
+         pickled_number(stride) + "t\x89NtRu.";
+}
+
+TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
+  EXPECT_EQ(read_pickled_state_dict(pickle_of(1, 3, 1), one_storage(16), "x").front().second.numel(), 3);
+  for (const auto& [offset, size, stride] : std::vector<std::array<int32_t, 3>>{{2, 3, 1},
+                                                                                {0, 5, 1},
+                                                                                {0, 4, 2},
+                                                                                {-1, 2, 1},
+                                                                                {0, -1, 1},
+                                                                                {0, 2, -1},
+                                                                                {0, 2000000000, 0},
+                                                                                {5, 0, 1}}) {
+    expect_error([&, o = offset, s = size,
+                  st = stride] { read_pickled_state_dict(pickle_of(o, s, st), one_storage(16), "x"); },
+                 {"does not fit its storage"});
+  }
+  expect_error([] { read_pickled_state_dict(pickle_of(0, 1, 1), {}, "x"); }, {"storage '0' is missing"});
+}
+
+TEST(PickleReader, CallsNothingThatTheFileNames) {
+  // What pickle.loads would run as os.system("touch hacked").
+  const std::string pickle =
+      "\x80\x02}(" + pickled_text("a") + "cos\nsystem\n(" + pickled_text("touch hacked") + "tRu.";
+  EXPECT_TRUE(read_pickled_state_dict(pickle, {}, "x").empty());
+  EXPECT_FALSE(fs::exists("hacked"));
+}
+
+TEST(PickleReader, SurvivesDeepNestingAndCycles) {
+  std::string deep = "\x80\x02";
+  for (int i = 0; i < 200000; ++i) deep += ']';
+  for (int i = 0; i < 199999; ++i) deep += 'a';
+  expect_error([&] { read_pickled_state_dict(deep + ".", {}, "x"); }, {"dictionary"});
+  const std::string cycle = "\x80\x02}q\x07" + pickled_text("a") + "h\x07s.";
+  EXPECT_TRUE(read_pickled_state_dict(cycle, {}, "x").empty());
+}
+
+TEST(PickleReader, RefusesNonsense) {
+  for (const std::string& nonsense :
+       {std::string(), std::string("."), std::string("\x80\x02t."), std::string("hello"),
+        std::string("\x80\x02}(u"), std::string("h\x05."), std::string("R."), std::string("Q.")}) {
+    EXPECT_THROW(read_pickled_state_dict(nonsense, {}, "x"), Error) << nonsense;
+  }
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <memory>
+
+#include "methods/method.h"
+#include "methods/registry.h"
+#include "networks/mlp.h"
+#include "networks/small_cnn.h"
+#include "objective/gradient_oracle.h"
+
+namespace batchplus::testing {
+
+/// A network with the oracle around it, small enough to run in a moment.
+struct Rig {
+  explicit Rig(Model network)
+      : model(std::move(network)), parameters(*model.module), oracle(model, parameters, budget) {}
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  torch::Tensor weights() const { return parameters.values().clone(); }
+  torch::Tensor gradient(const Batch& batch) {
+    const torch::Tensor out = oracle.make_vector();
+    oracle.gradient(batch, out);
+    return out;
+  }
+  std::vector<torch::Tensor> buffers() const {
+    std::vector<torch::Tensor> copies;
+    for (const auto& buffer : model.module->buffers()) copies.push_back(buffer.clone());
+    return copies;
+  }
+
+  Model model;
+  FlatParameters parameters;
+  GradientBudget budget;
+  GradientOracle oracle;
+};
+
+inline Model small_mlp() {
+  torch::manual_seed(1);
+  return Model(std::make_shared<Mlp>(Mlp::Options{.inputs = 3 * 8 * 8, .hidden = 16, .classes = 10}));
+}
+
+inline Model small_cnn(double dropout) {
+  torch::manual_seed(1);
+  return Model(std::make_shared<SmallCnn>(SmallCnn::Options{
+      .channels = 3, .side = 8, .classes = 10, .width = 4, .hidden = 16, .dropout = dropout}));
+}
+
+/// `samples` random 3x8x8 images with labels, cut into inner batches of `inner`.
+inline OuterBatch random_outer_batch(int64_t samples, int64_t inner, uint64_t seed = 1) {
+  torch::manual_seed(seed);
+  std::vector<uint64_t> replay_seeds;
+  for (int64_t begin = 0; begin < samples; begin += inner) replay_seeds.push_back(seed * 1000 + begin);
+  return OuterBatch(torch::randn({samples, 3, 8, 8}), torch::randint(0, 10, {samples}), inner, replay_seeds);
+}
+
+struct MethodSettings {
+  std::string coefficient = "";
+  std::string update_rule = "";
+  SnapshotGradients snapshot = SnapshotGradients::kCache;
+  double weight_decay = 0;
+  double momentum = 0.9;
+};
+
+/// A method of the table, with its defaults unless the settings say otherwise.
+inline Method make_method(Rig& rig, const std::string& name, Method::Sizes sizes,
+                          const MethodSettings& settings = {}) {
+  const MethodInfo& info = find_method(name, "test");
+  EstimatorOptions options;
+  const std::string coefficient = settings.coefficient.empty() ? info.coefficient : settings.coefficient;
+  if (!coefficient.empty()) options.coefficient = CoefficientSchedule::parse(coefficient, "test");
+  options.snapshot.gradients = settings.snapshot;
+  const UpdateKind kind =
+      settings.update_rule.empty() ? info.update : parse_update_kind(settings.update_rule, "test");
+  return Method(
+      info.make_estimator(rig.oracle, options),
+      UpdateRule(rig.parameters,
+                 {.kind = kind, .momentum = settings.momentum, .weight_decay = settings.weight_decay}),
+      sizes);
+}
+
+inline double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a.to(torch::kFloat64) - b.to(torch::kFloat64)).abs().max().item<double>();
+}
+
+}  // namespace batchplus::testing
