@@ -29,7 +29,7 @@ void keep_freed_memory() {
 
 /// CLI11 names the unexpected argument; this adds the option that may have been meant.
 std::string hint_for(const CLI::App& app, const CLI::ParseError& problem) {
-  if (problem.get_name() != "ExtrasError") return "";
+  if (dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr) return "";
   const std::string text = problem.what();
   const size_t dash = text.find("--");
   if (dash == std::string::npos) return "";

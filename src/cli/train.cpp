@@ -81,9 +81,12 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   for (const ConfigField& field : config_fields()) {
     const std::string value = field.get(defaults);
     const std::string help = value.empty() ? field.help : fmt::format("{} [{}]", field.help, value);
-    train->add_option_function<std::string>(
-        field.option(),
-        [command, &field](const std::string& text) { command->overrides.emplace_back(&field, text); }, help);
+    train
+        ->add_option_function<std::string>(
+            field.option(),
+            [command, &field](const std::string& text) { command->overrides.emplace_back(&field, text); },
+            help)
+        ->take_last();
   }
   train->callback([command, &options, &action] {
     action = [command, &options] { return run_train(*command, options); };

@@ -15,11 +15,11 @@ namespace batchplus {
 
 struct TrainOptions {
   double learning_rate = 0.1;
-  Schedule schedule;
+  Schedule schedule = {};
   /// Passes over the training samples; unlimited when only a budget is given.
-  std::optional<int64_t> epochs;
+  std::optional<int64_t> epochs = std::nullopt;
   /// Training ends before the outer batch that would exceed so many sample gradients.
-  std::optional<int64_t> budget_sample_gradients;
+  std::optional<int64_t> budget_sample_gradients = std::nullopt;
   /// The first so many epochs run the warm-up method with its own learning rate.
   int64_t warmup_epochs = 0;
   double warmup_learning_rate = 0.1;

@@ -1,0 +1,219 @@
+// The program as a user runs it: real processes, real files, exit codes and JSON.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/image_files.h"
+#include "support/scratch.h"
+#include "util/file.h"
+#include "util/process.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Scratch;
+using testing::write_cifar10;
+
+ProcessResult batchplus(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
+  return run_process(arguments, fs::temp_directory_path());
+}
+
+/// A short run on the synthetic set with further options behind it.
+ProcessResult train(const std::vector<std::string>& options) {
+  std::vector<std::string> arguments = {"train", "--train-limit", "640",   "--test-limit",
+                                        "200",   "--inner-batch", "64",    "--epochs",
+                                        "2",     "--quiet",       "--json"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return batchplus(arguments);
+}
+
+json result_of(const ProcessResult& process) {
+  EXPECT_EQ(process.exit_code, 0) << process.output;
+  return json::parse(process.output);
+}
+
+TEST(Train, JsonHasThePromisedKeysAndCounts) {
+  const json result = result_of(train({"--method", "bp-svrg"}));
+  EXPECT_EQ(result["status"], "done");
+  EXPECT_EQ(result["epochs"], 2);
+  EXPECT_EQ(result["outer_steps"], 10);
+  EXPECT_EQ(result["inner_steps"], 20);
+  EXPECT_EQ(result["gradient_evaluations"], 30);
+  for (const char* key : {"samples_per_second", "seconds", "train_loss", "train_accuracy", "test_loss",
+                          "test_accuracy", "best_test_accuracy", "weights_sha256"}) {
+    EXPECT_TRUE(result.contains(key)) << key;
+  }
+}
+
+TEST(Train, SameSeedGivesTheSameWeightsAndAnotherSeedOthers) {
+  const auto hash = [](const std::string& seed) {
+    return result_of(
+        train({"--model", "smallcnn", "--augment", "standard", "--seed", seed}))["weights_sha256"];
+  };
+  const json first = hash("1");
+  EXPECT_EQ(hash("1"), first);
+  EXPECT_NE(hash("2"), first);
+}
+
+TEST(Train, RecomputedSnapshotsGiveTheSameWeightsForMoreGradients) {
+  const std::vector<std::string> common = {"--model", "smallcnn", "--outer-batch", "5x"};
+  auto cached_options = common;
+  cached_options.insert(cached_options.end(), {"--snapshot-gradients", "cache"});
+  auto recomputed_options = common;
+  recomputed_options.insert(recomputed_options.end(), {"--snapshot-memory", "1K"});
+  const json cached = result_of(train(cached_options));
+  const json recomputed = result_of(train(recomputed_options));
+  EXPECT_EQ(cached["weights_sha256"], recomputed["weights_sha256"]);
+  EXPECT_EQ(cached["gradient_evaluations"], 4 * (2 * 5 - 1));
+  EXPECT_EQ(recomputed["gradient_evaluations"], 4 * (3 * 5 - 2));
+}
+
+TEST(Train, EqualBudgetsAreSpentAlike) {
+  const auto evaluations = [](const std::string& method) {
+    return result_of(batchplus({"train", "--train-limit", "640", "--test-limit", "200", "--inner-batch", "64",
+                                "--budget-epochs", "3", "--method", method, "--quiet",
+                                "--json"}))["gradient_evaluations"]
+        .get<double>();
+  };
+  EXPECT_EQ(evaluations("nag"), 30);
+  EXPECT_EQ(evaluations("bp-svrg"), 30);
+  EXPECT_EQ(evaluations("sam"), 30);
+}
+
+TEST(Train, ReadsItsOwnWeightsAndContinuesFromThem) {
+  const Scratch scratch;
+  const std::string weights = (scratch / "w.pt").string();
+  const json saved = result_of(train({"--save-weights", weights}));
+  // A learning rate too small to move a float32 weight: the loss is that of the loaded weights.
+  const json loaded = result_of(train({"--init", weights, "--lr", "1e-30", "--seed", "9"}));
+  EXPECT_EQ(loaded["test_loss"], saved["test_loss"]);
+}
+
+TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
+  const Scratch scratch;
+  const fs::path run = scratch / "runs" / "first";
+  const json result = result_of(train({"--out", run.string()}));
+  EXPECT_EQ(json::parse(read_file(run / "status.json"))["weights_sha256"], result["weights_sha256"]);
+  EXPECT_THAT(read_file(run / "config.toml"), HasSubstr("method = \"bp-svrg\""));
+  EXPECT_THAT(read_file(run / "config.toml"), HasSubstr("outer_batch = \"128\""));
+  const std::string metrics = read_file(run / "metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);
+  EXPECT_TRUE(json::parse(read_file(run / "provenance.json")).contains("commit"));
+  EXPECT_TRUE(fs::exists(run / "weights.pt"));
+
+  // The written config alone repeats the run.
+  const fs::path config = scratch / "again.toml";
+  std::string toml = read_file(run / "config.toml");
+  toml.erase(toml.find("out = "), toml.find('\n', toml.find("out = ")) - toml.find("out = ") + 1);
+  write_file_atomically(config, toml);
+  const json again = result_of(batchplus({"train", "--config", config.string(), "--json", "--quiet"}));
+  EXPECT_EQ(again["weights_sha256"], result["weights_sha256"]);
+
+  const ProcessResult second = train({"--out", run.string()});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.output, HasSubstr("already holds a run"));
+  EXPECT_EQ(read_file(run / "metrics.jsonl"), metrics);
+}
+
+TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
+  const Scratch scratch;
+  const ProcessResult process = train({"--lr", "1e20", "--out", (scratch / "run").string()});
+  EXPECT_EQ(process.exit_code, 3);
+  EXPECT_THAT(process.output, HasSubstr("diverged"));
+  EXPECT_THAT(process.output, HasSubstr("inner step"));
+  const json status = json::parse(read_file(scratch / "run" / "status.json"));
+  EXPECT_EQ(status["status"], "diverged");
+  EXPECT_GE(status["inner_steps"], 1);
+}
+
+struct BadInput {
+  std::vector<std::string> options;
+  std::string message;
+};
+
+TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
+  const Scratch scratch;
+  write_cifar10(scratch / "cut" / "cifar-10-batches-bin", 4);
+  const fs::path cut = scratch / "cut" / "cifar-10-batches-bin" / "data_batch_4.bin";
+  write_file_atomically(cut, read_file(cut).substr(0, 5000));
+  write_file_atomically(scratch / "weights.pt", "not a weight file");
+  const std::vector<BadInput> cases = {
+      {{"--outer-batch", "32"}, "outer batch is smaller"},
+      {{"--inner-batch", "641"}, "inner batch is larger than the training set"},
+      {{"--outer-batch", "1000"}, "outer batch is larger"},
+      {{"--inner-batch", "0"}, "out of range"},
+      {{"--inner-batch", "-3"}, "out of range"},
+      {{"--outer-batch", "-1"}, "outer batch is smaller"},
+      {{"--train-limit", "-1"}, "out of range"},
+      {{"--lr", "-0.1"}, "out of range"},
+      {{"--lr", "nan"}, "out of range"},
+      {{"--lr", "fast"}, "not a number"},
+      {{"--method", "bpsvrg"}, "did you mean 'bp-svrg'?"},
+      {{"--model", "mpl"}, "did you mean 'mlp'?"},
+      {{"--dataset", "cifar"}, "did you mean 'cifar10'?"},
+      {{"--dataset", "cifar10", "--data-dir", (scratch / "none").string()}, "no such data directory"},
+      {{"--dataset", "cifar10", "--data-dir", scratch.path().string()}, "not there"},
+      {{"--dataset", "cifar10", "--data-dir", (scratch / "cut").string(), "--train-limit", "0"}, "truncated"},
+      {{"--save-weights", (scratch / "none" / "w.pt").string()}, "cannot write there"},
+      {{"--out", "/proc/run"}, "cannot create directory"},
+      {{"--init", (scratch / "weights.pt").string()}, "cannot read the weight file"},
+      {{"--init", (scratch / "none.pt").string()}, "cannot open file"},
+      {{"--schedule", "exp"}, "not a learning-rate schedule"},
+      {{"--coefficient", "x"}, "not a number"},
+      {{"--method", "sgd", "--coefficient", "1"}, "no control variate"},
+      {{"--method", "svrg", "--outer-batch", "2x"}, "over all samples"},
+      {{"--dropout", "0.5"}, "no dropout"},
+      {{"--budget-epochs", "0.01"}, "single outer batch"},
+      {{"--device", "cuda"}, "cannot use the device"},
+      {{"--device", "gpu"}, "not a device"},
+      {{"--weight-decya", "1"}, "did you mean --weight-decay?"},
+      {{"--config", (scratch / "none.toml").string()}, "cannot open file"},
+  };
+  for (const auto& [options, message] : cases) {
+    const ProcessResult process = train(options);
+    EXPECT_EQ(process.exit_code, 2) << options[0] << " " << process.output;
+    EXPECT_THAT(process.output, HasSubstr(message));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 2)
+      << "nothing was written";
+}
+
+TEST(Train, ReadsCifar10InTheOfficialLayout) {
+  const Scratch scratch;
+  write_cifar10(scratch / "cifar-10-batches-bin", 50);
+  const json result =
+      result_of(batchplus({"train", "--dataset", "cifar10", "--data-dir", scratch.path().string(),
+                           "--inner-batch", "25", "--epochs", "1", "--json", "--quiet"}));
+  EXPECT_EQ(result["inner_steps"], 10);
+}
+
+TEST(Commands, ListWhatThereIs) {
+  const json models = json::parse(batchplus({"models", "--json"}).output);
+  EXPECT_EQ(models[0]["name"], "mlp");
+  EXPECT_EQ(models[0]["parameters"], 318410);
+  EXPECT_EQ(models[0]["parameters_100"], 327500);
+  EXPECT_EQ(models[0]["macs"], 318200);
+  EXPECT_EQ(json::parse(batchplus({"methods", "--json"}).output).size(), 10U);
+  const json data = json::parse(batchplus({"data", "list", "--json"}).output);
+  EXPECT_EQ(data[0]["name"], "synthetic");
+  EXPECT_EQ(data[0]["train_samples"], 10000);
+}
+
+TEST(Commands, WrongUseExitsWithTwo) {
+  EXPECT_EQ(batchplus({}).exit_code, 2);
+  EXPECT_EQ(batchplus({"trian"}).exit_code, 2);
+  EXPECT_EQ(batchplus({"data", "fetch", "nothing"}).exit_code, 2);
+  EXPECT_EQ(batchplus({"data", "verify", "cifar10", "--data-dir", "/nonexistent"}).exit_code, 2);
+  EXPECT_EQ(batchplus({"--help"}).exit_code, 0);
+  EXPECT_THAT(batchplus({"train", "--help"}).output, HasSubstr("--inner-batch"));
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,80 @@
+#include "experiment/run_config.h"
+
+#include <gtest/gtest.h>
+
+#include "experiment/training_run.h"
+#include "support/expect_error.h"
+#include "support/scratch.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+using testing::Scratch;
+
+RunConfig read(const std::string& toml) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "run.toml", toml);
+  RunConfig config;
+  read_config_file(config, scratch / "run.toml");
+  return config;
+}
+
+TEST(ConfigFile, SetsFieldsOfEveryKind) {
+  const RunConfig config =
+      read("method = \"nag\"\nlr = 0.5\nmomentum = 0\nepochs = 7\nouter_batch = 256\ndropout = 0.25\n");
+  EXPECT_EQ(config.method, "nag");
+  EXPECT_EQ(config.lr, 0.5);
+  EXPECT_EQ(config.momentum, 0);
+  EXPECT_EQ(config.epochs, 7);
+  EXPECT_EQ(config.outer_batch, "256");
+  EXPECT_EQ(config.dropout, 0.25);
+}
+
+TEST(ConfigFile, NamesLineColumnAndTheNearestKey) {
+  expect_error([] { read("lr = 0.5\n  learning_rate = 1\n"); },
+               {"unknown key", "run.toml:2:3", "learning_rate"});
+  expect_error([] { read("weigth_decay = 1\n"); }, {"did you mean 'weight_decay'?"});
+  expect_error([] { read("lr = \"fast\"\n"); }, {"wrong type", "run.toml:1:1", "number"});
+  expect_error([] { read("epochs = 2.5\n"); }, {"wrong type", "whole number"});
+  expect_error([] { read("lr = \n"); }, {"not valid TOML", "run.toml:1"});
+  expect_error([] { read("[train]\nlr = 1\n"); }, {"unknown key", "train"});
+}
+
+TEST(ConfigFile, ChecksRanges) {
+  for (const char* wrong :
+       {"lr = 0", "lr = -1", "lr = nan", "lr = inf", "inner_batch = 0", "inner_batch = -5", "epochs = 0",
+        "budget_epochs = -1", "weight_decay = -0.1", "momentum = nan", "seed = -1", "eval_every = 0"}) {
+    expect_error([&] { read(wrong); }, {"out of range"});
+  }
+  expect_error([] { read("sampling = \"epcoh\""); }, {"did you mean 'epoch'?"});
+}
+
+TEST(Config, WritesTomlThatReadsBackTheSame) {
+  RunConfig config;
+  config.lr = 0.1;
+  config.weight_decay = 5e-4;
+  config.epochs = 12;
+  config.dropout = 0.5;
+  config.init = "a \"quoted\" \\ path";
+  const std::string toml = to_toml(config);
+  EXPECT_EQ(to_toml(read(toml)), toml);
+  EXPECT_EQ(read(toml).init, config.init);
+  EXPECT_EQ(read(toml).weight_decay, 5e-4);
+}
+
+TEST(OuterBatch, IsANumberAMultipleOrAll) {
+  EXPECT_EQ(parse_outer_batch("256", 128, 1000), 256);
+  EXPECT_EQ(parse_outer_batch("2x", 128, 1000), 256);
+  EXPECT_EQ(parse_outer_batch("all", 128, 1000), 1000);
+  expect_error([] { parse_outer_batch("100", 128, 1000); }, {"smaller than the inner batch", "100"});
+  expect_error([] { parse_outer_batch("8x", 128, 1000); }, {"larger than the training set", "8x"});
+  expect_error([] { parse_outer_batch("999999999999999999x", 128, 1000); }, {"larger than the training set"});
+  for (const char* wrong : {"", "x", "two", "0", "-5", "0x"}) {
+    expect_error([&] { parse_outer_batch(wrong, 128, 1000); }, {"--outer-batch"});
+  }
+}
+
+}  // namespace
+}  // namespace batchplus
