@@ -22,7 +22,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"methods", {"objective", "data", "core", "util"}},
     {"train", {"methods", "objective", "networks", "data", "core", "store", "util"}},
     {"experiment", {"train", "methods", "objective", "networks", "data", "core", "store", "util"}},
-    {"cli", {"experiment", "methods", "networks", "data", "store", "util"}},
+    {"cli", {"experiment", "methods", "networks", "data", "core", "store", "util"}},
 };
 
 /// Folders that build without libtorch.

@@ -1,9 +1,9 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <sched.h>
 
 #include "cli/command.h"
+#include "core/memory.h"
 #include "experiment/version.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -16,15 +16,6 @@ constexpr int kExitUsage = 2;
 int usable_cores() {
   cpu_set_t set;
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/// Keeps freed memory instead of returning it, so that the activations of each step do not fault in fresh
-/// pages.
-void keep_freed_memory() {
-  constexpr int kOneGibibyte = 1 << 30;
-  ::mallopt(M_MMAP_THRESHOLD, kOneGibibyte);
-  ::mallopt(M_TRIM_THRESHOLD, kOneGibibyte);
-  ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
 /// CLI11 names the unexpected argument; this adds the option that may have been meant.

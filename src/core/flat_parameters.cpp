@@ -8,6 +8,12 @@
 #include "util/error.h"
 
 namespace batchplus {
+namespace {
+
+/// Floats that a thread copies at least.
+constexpr int64_t kCopyGrain = 32768;
+
+}  // namespace
 
 FlatParameters::FlatParameters(torch::nn::Module& module) {
   std::unordered_set<const void*> seen;
@@ -52,7 +58,11 @@ void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const t
       view(flat, i).zero_();
     } else if (gradient.is_cpu() && gradient.strides() == parameter.strides()) {
       // An ATen copy costs more than moving the bytes of a small tensor.
-      std::memcpy(flat.data_ptr<float>() + slices_[i].offset, gradient.data_ptr<float>(), gradient.nbytes());
+      const float* from = gradient.data_ptr<float>();
+      float* to = flat.data_ptr<float>() + slices_[i].offset;
+      at::parallel_for(0, gradient.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
+        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+      });
     } else {
       view(flat, i).copy_(gradient);
     }

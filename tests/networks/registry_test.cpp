@@ -28,7 +28,7 @@ TEST(Networks, CountMacsFromTheirShapes) {
   };
   EXPECT_EQ(macs("mlp"), 3072 * 100 + 100 * 100 + 100 * 10);
   EXPECT_EQ(macs("smallcnn"),
-            32 * 32 * 27 * 32 + 8 * 8 * 288 * 64 + 4 * 4 * 576 * 128 + 2048 * 128 + 128 * 10);
+            16 * 16 * 27 * 32 + 8 * 8 * 288 * 64 + 4 * 4 * 576 * 128 + 2048 * 128 + 128 * 10);
 }
 
 TEST(Networks, TakeImagesOfEveryDatasetToLogits) {

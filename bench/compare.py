@@ -1,0 +1,96 @@
+"""Interleaved comparisons in one run: bp-svrg against sgd, and BatchPlus against the same loop in PyTorch.
+
+    python3 bench/compare.py WORKER_BINARY [--threads 2] [--rounds 15]
+
+The machine may be shared and noisy, so every number is a ratio of two measurements that alternate, given as the
+median over the rounds with the smallest and largest."""
+
+import argparse
+import statistics
+import subprocess
+import time
+
+import torch
+from torch.nn import functional as F
+
+
+class Worker:
+    """BatchPlus, training on demand."""
+
+    def __init__(self, binary, model, batch, threads):
+        self.process = subprocess.Popen([binary, model, str(batch), str(threads)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, method, steps):
+        self.process.stdin.write(f"{method} {steps}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+class PyTorchMlp:
+    """sgd on batches that are already tensors: PyTorch is spared the data pipeline."""
+
+    def __init__(self, batch):
+        torch.manual_seed(1)
+        self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 100), torch.nn.ReLU(),
+                                         torch.nn.Linear(100, 100), torch.nn.ReLU(), torch.nn.Linear(100, 10))
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.images, self.labels = torch.randn(5000, 3, 32, 32), torch.randint(0, 10, (5000,))
+        self.batch = batch
+
+    def seconds(self, steps):
+        batches = len(self.labels) // self.batch
+        start = time.perf_counter()
+        for step in range(steps):
+            begin = step % batches * self.batch
+            self.optimiser.zero_grad(set_to_none=True)
+            logits = self.model(self.images[begin:begin + self.batch])
+            F.cross_entropy(logits, self.labels[begin:begin + self.batch]).backward()
+            self.optimiser.step()
+        return time.perf_counter() - start
+
+
+def ratios(first, second, rounds):
+    """second's time over first's, and both medians, alternating which goes first."""
+    first(), second()
+    pairs = []
+    for i in range(rounds):
+        if i % 2:
+            b = second()
+            a = first()
+        else:
+            a = first()
+            b = second()
+        pairs.append((a, b))
+    quotients = [b / a for a, b in pairs]
+    return quotients, statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def spread(values):
+    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f}, n = {len(values)})"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("worker")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=31)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+
+    print("Time of an inner step, bp-svrg (K = 2) over sgd; 1.5 is what the gradient evaluations alone cost:")
+    for model, steps in (("mlp", 100), ("smallcnn", 10)):
+        worker = Worker(options.worker, model, 128, options.threads)
+        quotients, sgd, _ = ratios(lambda: worker.seconds("sgd", steps), lambda: worker.seconds("bp-svrg", steps),
+                                   options.rounds)
+        print(f"  {model:9s} b = 128  {spread(quotients)}, sgd {1e3 * sgd / steps:.2f} ms a step", flush=True)
+
+    print("sgd steps per second on mlp, BatchPlus over PyTorch (which is spared the data pipeline):")
+    for batch, steps in ((10, 300), (128, 100)):
+        worker, pytorch = Worker(options.worker, "mlp", batch, options.threads), PyTorchMlp(batch)
+        quotients, ours, theirs = ratios(lambda: worker.seconds("sgd", steps), lambda: pytorch.seconds(steps),
+                                         options.rounds)
+        print(f"  b = {batch:3d}  {spread(quotients)}, {steps / ours:.0f} and {steps / theirs:.0f} steps/s", flush=True)
+
+
+main()
