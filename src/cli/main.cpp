@@ -18,18 +18,23 @@ int usable_cores() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// CLI11 names the unexpected argument; this adds the option that may have been meant.
-std::string hint_for(const CLI::App& app, const CLI::ParseError& problem) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr) return "";
-  const std::string text = problem.what();
-  const size_t dash = text.find("--");
-  if (dash == std::string::npos) return "";
-  const std::string unknown = text.substr(dash, text.find_first_of(" =", dash) - dash);
+/// The command or option that may have been meant, for a word that CLI11 did not expect; empty when unclear.
+std::string hint_for(const CLI::App& app, const CLI::ParseError& problem, const std::string& first_argument) {
   std::vector<std::string> names;
+  std::string unknown;
   const CLI::App* called = &app;
   while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
-  for (const auto* option : called->get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  if (called == &app) {
+    unknown = first_argument;
+    for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
+    const std::string text = problem.what();
+    const size_t dash = text.find("--");
+    if (dash == std::string::npos) return "";
+    unknown = text.substr(dash, text.find_first_of(" =", dash) - dash);
+    for (const auto* option : called->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
   }
   const auto nearest = nearest_name(unknown, names);
   return nearest ? fmt::format("did you mean {}?", *nearest) : "";
@@ -52,7 +57,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     fmt::print(stderr, "batchplus: {}\n", problem.what());
-    const std::string hint = hint_for(app, problem);
+    const std::string hint = hint_for(app, problem, argc > 1 ? argv[1] : "");
     if (!hint.empty()) fmt::print(stderr, "  hint:  {}\n", hint);
     fmt::print(stderr, "Run with --help for the options.\n");
     return kExitUsage;
@@ -84,6 +89,9 @@ int main(int argc, char** argv) {
   } catch (const batchplus::Error& problem) {
     fmt::print(stderr, "batchplus: {}\n", problem.what());
     return problem.exit_code();
+  } catch (const c10::Error& problem) {
+    fmt::print(stderr, "batchplus: libtorch failed: {}\n", problem.what_without_backtrace());
+    return batchplus::Error::kFailure;
   } catch (const std::exception& problem) {
     fmt::print(stderr, "batchplus: {}\n", problem.what());
     return batchplus::Error::kFailure;

@@ -209,6 +209,7 @@ TEST(Commands, ListWhatThereIs) {
 TEST(Commands, WrongUseExitsWithTwo) {
   EXPECT_EQ(batchplus({}).exit_code, 2);
   EXPECT_EQ(batchplus({"trian"}).exit_code, 2);
+  EXPECT_THAT(batchplus({"trian"}).output, HasSubstr("did you mean train?"));
   EXPECT_EQ(batchplus({"data", "fetch", "nothing"}).exit_code, 2);
   EXPECT_EQ(batchplus({"data", "verify", "cifar10", "--data-dir", "/nonexistent"}).exit_code, 2);
   EXPECT_EQ(batchplus({"--help"}).exit_code, 0);
