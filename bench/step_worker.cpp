@@ -1,7 +1,8 @@
 // Trains on demand, so that a driver can interleave it with others in one run.
 //   step_worker MODEL BATCH THREADS
 // reads lines "METHOD STEPS" and answers each with the seconds that so many inner steps took. Batches are
-// assembled from bytes as in a real run; evaluation is not part of it.
+// assembled from bytes as in a real run; evaluation is not part of it. "data:METHOD STEPS" only assembles
+// them.
 
 #include <cstdio>
 #include <iostream>
@@ -43,14 +44,15 @@ class Session {
     source_.begin_epoch(epoch_, outer);
   }
 
-  double run(int64_t inner_steps) {
+  double run(int64_t inner_steps, bool is_data_only) {
     const Stopwatch stopwatch;
     for (int64_t done = 0; done < inner_steps;) {
       if (next_ == source_.outer_batches()) {
         next_ = 0;
         source_.begin_epoch(++epoch_, method_->outer_batch_size());
       }
-      done += method_->run(source_.outer_batch(next_++), 0, 0.01).inner_steps;
+      const OuterBatch outer = source_.outer_batch(next_++);
+      done += is_data_only ? outer.inner_batches() : method_->run(outer, 0, 0.01).inner_steps;
     }
     return stopwatch.seconds();
   }
@@ -74,9 +76,11 @@ void serve(const std::string& model, int64_t batch) {
   std::string method;
   int64_t steps = 0;
   while (std::cin >> method >> steps) {
+    const bool is_data_only = method.starts_with("data:");
+    if (is_data_only) method = method.substr(5);
     auto& session = sessions[method];
     if (!session) session = std::make_unique<Session>(model, method, batch, dataset);
-    std::printf("%.9f\n", session->run(steps));
+    std::printf("%.9f\n", session->run(steps, is_data_only));
     std::fflush(stdout);
   }
 }

@@ -26,21 +26,21 @@ Augmentation draw_augmentation(uint64_t seed, uint64_t epoch, int64_t sample) {
   return drawn;
 }
 
-/// One plane: out[y][x] = values[in[y + dy][x + dx]], mirrored if asked, values[0] outside the image.
-void transform_plane(const uint8_t* in, const float* values, const Augmentation& how, int64_t height,
-                     int64_t width, float* out) {
+/// One plane: out[y][x] = scale * in[y + dy][x + dx] + shift, mirrored if asked; zeros outside the image.
+void transform_plane(const uint8_t* __restrict in, float scale, float shift, const Augmentation& how,
+                     int64_t height, int64_t width, float* __restrict out) {
   const int64_t first = std::max<int64_t>(0, -how.dx);
   const int64_t last = std::min(width, width - how.dx);
   for (int64_t y = 0; y < height; ++y, out += width) {
     const int64_t source_y = y + how.dy;
     if (source_y < 0 || source_y >= height) {
-      std::fill_n(out, width, values[0]);
+      std::fill_n(out, width, shift);
       continue;
     }
     const uint8_t* row = in + source_y * width + how.dx;
-    std::fill(out, out + first, values[0]);
-    std::fill(out + last, out + width, values[0]);
-    for (int64_t x = first; x < last; ++x) out[x] = values[row[x]];
+    std::fill(out, out + first, shift);
+    std::fill(out + last, out + width, shift);
+    for (int64_t x = first; x < last; ++x) out[x] = scale * static_cast<float>(row[x]) + shift;
     if (how.is_mirrored) std::reverse(out, out + width);
   }
 }
@@ -50,13 +50,8 @@ void transform_plane(const uint8_t* in, const float* values, const Augmentation&
 ImageTransform::ImageTransform(const Normalization& normalization, bool is_augmenting)
     : is_augmenting_(is_augmenting) {
   for (size_t c = 0; c < normalization.mean.size(); ++c) {
-    std::vector<float> values(256);
-    for (int byte = 0; byte < 256; ++byte) {
-      const float unit = static_cast<float>(byte) / 255.0F;
-      values[byte] =
-          (unit - static_cast<float>(normalization.mean[c])) / static_cast<float>(normalization.std[c]);
-    }
-    value_of_byte_.push_back(std::move(values));
+    scale_.push_back(static_cast<float>(1 / (255 * normalization.std[c])));
+    shift_.push_back(static_cast<float>(-normalization.mean[c] / normalization.std[c]));
   }
 }
 
@@ -66,8 +61,7 @@ void ImageTransform::apply(const ImageSet& set, std::span<const int64_t> indices
   const int64_t height = set.images.size(2);
   const int64_t width = set.images.size(3);
   const int64_t plane = height * width;
-  BATCHPLUS_CHECK(static_cast<int64_t>(value_of_byte_.size()) == channels,
-                  "one mean and std for each channel");
+  BATCHPLUS_CHECK(static_cast<int64_t>(scale_.size()) == channels, "one mean and std for each channel");
   BATCHPLUS_CHECK(out.is_contiguous() && out.size(0) == static_cast<int64_t>(indices.size()),
                   "the output has room for the samples");
   const auto* source = set.images.data_ptr<uint8_t>();
@@ -76,7 +70,7 @@ void ImageTransform::apply(const ImageSet& set, std::span<const int64_t> indices
     for (int64_t i = begin; i < end; ++i) {
       const Augmentation how = is_augmenting_ ? draw_augmentation(seed, epoch, indices[i]) : Augmentation{};
       for (int64_t c = 0; c < channels; ++c) {
-        transform_plane(source + (indices[i] * channels + c) * plane, value_of_byte_[c].data(), how, height,
+        transform_plane(source + (indices[i] * channels + c) * plane, scale_[c], shift_[c], how, height,
                         width, target + (i * channels + c) * plane);
       }
     }

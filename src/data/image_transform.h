@@ -18,8 +18,9 @@ class ImageTransform {
              const torch::Tensor& out) const;
 
  private:
-  /// For each channel the 256 values that a byte can become.
-  std::vector<std::vector<float>> value_of_byte_;
+  /// Of each channel: (byte / 255 - mean) / std = scale * byte + shift.
+  std::vector<float> scale_;
+  std::vector<float> shift_;
   bool is_augmenting_;
 };
 

@@ -47,7 +47,9 @@ TEST(ImageTransform, NormalisesLikeToTensorAndNormalize) {
   const torch::Tensor mean = torch::tensor({0.4914F, 0.4822F, 0.4465F}).view({3, 1, 1});
   const torch::Tensor std = torch::tensor({0.2470F, 0.2435F, 0.2616F}).view({3, 1, 1});
   for (int64_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(out[i].equal((set.images[indices[i]].to(torch::kFloat32) / 255 - mean) / std)) << i;
+    // Two roundings of values up to 2.6 in each of the two ways to compute it.
+    const torch::Tensor expected = (set.images[indices[i]].to(torch::kFloat32) / 255 - mean) / std;
+    EXPECT_LT((out[i] - expected).abs().max().item<double>(), 5e-7) << i;
   }
 }
 
@@ -69,7 +71,8 @@ TEST(ImageTransform, AugmentationIsAMirroredCropOfThePaddedImage) {
     for (const bool is_mirrored : {false, true}) {
       for (int64_t top = 0; top <= 8; ++top) {
         for (int64_t left = 0; left <= 8; ++left) {
-          if (!out[i].equal(slow_augmentation(set.images[i], is_mirrored, top, left))) continue;
+          const torch::Tensor slow = slow_augmentation(set.images[i], is_mirrored, top, left);
+          if (!at::allclose(out[i], slow, 0, 1e-6)) continue;  // another image differs by 1/255 at least
           ++matches;
           seen.insert({is_mirrored, top, left});
         }
