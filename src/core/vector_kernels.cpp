@@ -164,12 +164,9 @@ bool fused_update(const torch::Tensor& w, const torch::Tensor& momentum_buffer, 
       .weight_decay = static_cast<float>(constants.weight_decay),
   };
   switch (constants.kind) {
-    case UpdateKind::kPlain:
-      return update_all<UpdateKind::kPlain>(pointers, w.numel());
-    case UpdateKind::kHeavyBall:
-      return update_all<UpdateKind::kHeavyBall>(pointers, w.numel());
-    case UpdateKind::kNesterov:
-      return update_all<UpdateKind::kNesterov>(pointers, w.numel());
+    case UpdateKind::kPlain: return update_all<UpdateKind::kPlain>(pointers, w.numel());
+    case UpdateKind::kHeavyBall: return update_all<UpdateKind::kHeavyBall>(pointers, w.numel());
+    case UpdateKind::kNesterov: return update_all<UpdateKind::kNesterov>(pointers, w.numel());
   }
   BATCHPLUS_CHECK(false, "the switch covers every kind");
 }

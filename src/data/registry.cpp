@@ -10,6 +10,7 @@
 #include "data/idx.h"
 #include "data/synthetic.h"
 #include "util/error.h"
+#include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -65,12 +66,7 @@ const std::vector<DatasetInfo>& datasets() {
 }
 
 const DatasetInfo& find_dataset(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& info : datasets()) {
-    if (info.name == name) return info;
-    names.push_back(info.name);
-  }
-  throw Error("unknown dataset", {"--dataset", name, suggest_name(name, names)});
+  return find_row(datasets(), name, "dataset", "--dataset");
 }
 
 fs::path data_directory(const std::string& given) {

@@ -3,8 +3,7 @@
 #include "methods/control_variate.h"
 #include "methods/plain.h"
 #include "methods/sam.h"
-#include "util/error.h"
-#include "util/text.h"
+#include "util/table.h"
 
 namespace batchplus {
 namespace {
@@ -53,12 +52,7 @@ const std::vector<MethodInfo>& methods() {
 }
 
 const MethodInfo& find_method(const std::string& name, const std::string& where) {
-  std::vector<std::string> names;
-  for (const auto& info : methods()) {
-    if (info.name == name) return info;
-    names.push_back(info.name);
-  }
-  throw Error("unknown method", {where, name, suggest_name(name, names)});
+  return find_row(methods(), name, "method", where);
 }
 
 }  // namespace batchplus

@@ -29,12 +29,9 @@ UpdateKind parse_update_kind(const std::string& text, const std::string& where) 
 
 std::string to_string(UpdateKind kind) {
   switch (kind) {
-    case UpdateKind::kPlain:
-      return "plain";
-    case UpdateKind::kHeavyBall:
-      return "heavy-ball";
-    case UpdateKind::kNesterov:
-      return "nesterov";
+    case UpdateKind::kPlain: return "plain";
+    case UpdateKind::kHeavyBall: return "heavy-ball";
+    case UpdateKind::kNesterov: return "nesterov";
   }
   BATCHPLUS_CHECK(false, "the switch covers every kind");
 }

@@ -229,112 +229,43 @@ class PickleMachine {
 
   void execute(uint8_t opcode) {
     switch (opcode) {
-      case 0x80:
-        take(1);
-        break;  // PROTO
-      case 0x95:
-        take(8);
-        break;  // FRAME
-      case '(':
-        marks_.push_back(stack_.size());
-        break;  // MARK
-      case '0':
-        pop();
-        break;  // POP
-      case 'N':
-        push(Nothing{});
-        break;  // NONE
-      case 0x88:
-        push(true);
-        break;  // NEWTRUE
-      case 0x89:
-        push(false);
-        break;  // NEWFALSE
-      case 'J':
-        push(take_integer<int32_t>());
-        break;  // BININT
-      case 'K':
-        push(take_integer<uint8_t>());
-        break;  // BININT1
-      case 'M':
-        push(take_integer<uint16_t>());
-        break;  // BININT2
-      case 0x8a:
-        push(take_long());
-        break;  // LONG1
-      case 'G':
-        push(take_float());
-        break;  // BINFLOAT
-      case 'X':
-        push(std::string(take(take_integer<uint32_t>())));
-        break;  // BINUNICODE
-      case 0x8c:
-        push(std::string(take(take_integer<uint8_t>())));
-        break;  // SHORT_BINUNICODE
-      case 'U':
-        push(std::string(take(take_integer<uint8_t>())));
-        break;  // SHORT_BINSTRING
-      case 'c':
-        push_global();
-        break;  // GLOBAL
-      case ')':
-        push(make({}));
-        break;  // EMPTY_TUPLE
-      case ']':
-        push(make({}));
-        break;  // EMPTY_LIST
-      case '}':
-        push(make({}, true));
-        break;  // EMPTY_DICT
-      case 't':
-        push(make(pop_to_mark()));
-        break;  // TUPLE
-      case 0x85:
-        push_tuple(1);
-        break;  // TUPLE1
-      case 0x86:
-        push_tuple(2);
-        break;  // TUPLE2
-      case 0x87:
-        push_tuple(3);
-        break;  // TUPLE3
-      case 'a':
-        append_last(1);
-        break;  // APPEND
-      case 's':
-        append_last(2);
-        break;  // SETITEM
+      case 0x80: take(1); break;                                           // PROTO
+      case 0x95: take(8); break;                                           // FRAME
+      case '(': marks_.push_back(stack_.size()); break;                    // MARK
+      case '0': pop(); break;                                              // POP
+      case 'N': push(Nothing{}); break;                                    // NONE
+      case 0x88: push(true); break;                                        // NEWTRUE
+      case 0x89: push(false); break;                                       // NEWFALSE
+      case 'J': push(take_integer<int32_t>()); break;                      // BININT
+      case 'K': push(take_integer<uint8_t>()); break;                      // BININT1
+      case 'M': push(take_integer<uint16_t>()); break;                     // BININT2
+      case 0x8a: push(take_long()); break;                                 // LONG1
+      case 'G': push(take_float()); break;                                 // BINFLOAT
+      case 'X': push(std::string(take(take_integer<uint32_t>()))); break;  // BINUNICODE
+      case 0x8c: push(std::string(take(take_integer<uint8_t>()))); break;  // SHORT_BINUNICODE
+      case 'U': push(std::string(take(take_integer<uint8_t>()))); break;   // SHORT_BINSTRING
+      case 'c': push_global(); break;                                      // GLOBAL
+      case ')': push(make({})); break;                                     // EMPTY_TUPLE
+      case ']': push(make({})); break;                                     // EMPTY_LIST
+      case '}': push(make({}, true)); break;                               // EMPTY_DICT
+      case 't': push(make(pop_to_mark())); break;                          // TUPLE
+      case 0x85: push_tuple(1); break;                                     // TUPLE1
+      case 0x86: push_tuple(2); break;                                     // TUPLE2
+      case 0x87: push_tuple(3); break;                                     // TUPLE3
+      case 'a': append_last(1); break;                                     // APPEND
+      case 's': append_last(2); break;                                     // SETITEM
       case 'e':
-      case 'u':
-        append(pop_to_mark());
-        break;  // APPENDS, SETITEMS
-      case 'q':
-        remember(take_integer<uint8_t>());
-        break;  // BINPUT
-      case 'r':
-        remember(take_integer<uint32_t>());
-        break;  // LONG_BINPUT
-      case 0x94:
-        remember(static_cast<int64_t>(memo_.size()));
-        break;  // MEMOIZE
-      case 'h':
-        recall(take_integer<uint8_t>());
-        break;  // BINGET
-      case 'j':
-        recall(take_integer<uint32_t>());
-        break;  // LONG_BINGET
-      case 'Q':
-        push_storage();
-        break;  // BINPERSID
+      case 'u': append(pop_to_mark()); break;                          // APPENDS, SETITEMS
+      case 'q': remember(take_integer<uint8_t>()); break;              // BINPUT
+      case 'r': remember(take_integer<uint32_t>()); break;             // LONG_BINPUT
+      case 0x94: remember(static_cast<int64_t>(memo_.size())); break;  // MEMOIZE
+      case 'h': recall(take_integer<uint8_t>()); break;                // BINGET
+      case 'j': recall(take_integer<uint32_t>()); break;               // LONG_BINGET
+      case 'Q': push_storage(); break;                                 // BINPERSID
       case 'R':
-      case 0x81:
-        call();
-        break;  // REDUCE, NEWOBJ
-      case 'b':
-        pop();
-        break;  // BUILD: attributes are not needed
-      default:
-        fail(fmt::format("unexpected opcode {:#04x}", opcode));
+      case 0x81: call(); break;  // REDUCE, NEWOBJ
+      case 'b': pop(); break;    // BUILD: attributes are not needed
+      default: fail(fmt::format("unexpected opcode {:#04x}", opcode));
     }
   }
 
@@ -375,8 +306,6 @@ class PickleMachine {
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::map<int64_t, Value> memo_;
-
- public:
   /// Owns the containers that values point to.
   std::deque<Container> arena_;
 };

@@ -5,6 +5,7 @@
 #include "networks/mlp.h"
 #include "networks/small_cnn.h"
 #include "util/error.h"
+#include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -28,12 +29,7 @@ const std::vector<NetworkInfo>& networks() {
 }
 
 const NetworkInfo& find_network(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& info : networks()) {
-    if (info.name == name) return info;
-    names.push_back(info.name);
-  }
-  throw Error("unknown model", {"--model", name, suggest_name(name, names)});
+  return find_row(networks(), name, "model", "--model");
 }
 
 Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint64_t seed) {

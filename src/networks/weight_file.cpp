@@ -78,14 +78,10 @@ void append_tuple(std::string& pickle, at::IntArrayRef numbers) {
 
 const char* storage_name(torch::ScalarType type, const std::string& name) {
   switch (type) {
-    case torch::kFloat32:
-      return "FloatStorage";
-    case torch::kFloat64:
-      return "DoubleStorage";
-    case torch::kInt64:
-      return "LongStorage";
-    default:
-      break;
+    case torch::kFloat32: return "FloatStorage";
+    case torch::kFloat64: return "DoubleStorage";
+    case torch::kInt64: return "LongStorage";
+    default: break;
   }
   throw Error("cannot save a tensor of this type", {name, torch::toString(type), ""}, Error::kFailure);
 }

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+
+/// The row of a registry with that name, or an Error "unknown `kind`" that names `where` and suggests the
+/// nearest one.
+template <class Row>
+const Row& find_row(const std::vector<Row>& table, const std::string& name, const std::string& kind,
+                    const std::string& where) {
+  std::vector<std::string> names;
+  for (const Row& row : table) {
+    if (row.name == name) return row;
+    names.push_back(row.name);
+  }
+  throw Error("unknown " + kind, {where, name, suggest_name(name, names)});
+}
+
+}  // namespace batchplus
