@@ -100,6 +100,30 @@ RunConfig warmup_config(RunConfig config, const DatasetInfo& dataset, int64_t n)
   return config;
 }
 
+TrainOptions train_options(const RunConfig& config, int64_t n) {
+  TrainOptions options{.learning_rate = config.lr,
+                       .schedule = Schedule::parse(config.schedule, "--schedule"),
+                       .epochs = config.epochs,
+                       .budget_sample_gradients = std::nullopt,
+                       .warmup_epochs = config.warmup_epochs,
+                       .warmup_learning_rate = config.warmup_lr.value_or(config.lr),
+                       .eval_every = config.eval_every};
+  if (config.budget_epochs) {
+    options.budget_sample_gradients = std::llround(*config.budget_epochs * static_cast<double>(n));
+  }
+  return options;
+}
+
+/// What can be wrong with a config and needs no data to be seen.
+void check_without_data(const RunConfig& config) {
+  find_dataset(config.dataset);
+  find_network(config.model);
+  find_method(config.method, "--method");
+  find_method(config.warmup_method, "--warmup-method");
+  Schedule::parse(config.schedule, "--schedule");
+  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "--save-weights");
+}
+
 void require_affordable(const TrainOptions& options, const Method& method) {
   const int64_t cost = method.cost(method.outer_batch_size());
   if (!options.budget_sample_gradients || cost <= *options.budget_sample_gradients) return;
@@ -143,6 +167,19 @@ Json record_json(const EpochRecord& record, int64_t inner_batch) {
   return json;
 }
 
+/// The result, but for what needs the model.
+Json result_json(const TrainResult& trained, int64_t inner_batch, const GradientBudget& budget) {
+  const EpochRecord& last = trained.last;
+  Json result = {{"status", trained.is_diverged ? "diverged" : "done"}};
+  result.update(record_json(last, inner_batch));
+  result["epochs"] = result["epoch"];
+  result.erase("epoch");
+  result["sample_forwards"] = budget.sample_forwards();
+  result["samples_per_second"] = static_cast<double>(last.sample_gradients) / last.train_seconds;
+  if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
+  return result;
+}
+
 }  // namespace
 
 int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples) {
@@ -168,14 +205,8 @@ int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t 
 }
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
-  // Everything that needs no data first.
+  check_without_data(config);
   const DatasetInfo& dataset_info = find_dataset(config.dataset);
-  const NetworkInfo& network_info = find_network(config.model);
-  find_method(config.method, "--method");
-  find_method(config.warmup_method, "--warmup-method");
-  const Schedule schedule = Schedule::parse(config.schedule, "--schedule");
-  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "--save-weights");
-
   const Dataset dataset = load_dataset(dataset_info, data_directory(config.data_dir));
   const DatasetViews views = make_views(dataset, {.train_limit = config.train_limit,
                                                   .test_limit = config.test_limit,
@@ -186,7 +217,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   resolve(config, dataset_info, n);
   const Normalization normalization = parse_normalization(config.normalize, dataset_info);
 
-  const Model model = build_network(network_info,
+  const Model model = build_network(find_network(config.model),
                                     {.channels = dataset.channels(),
                                      .side = dataset.height(),
                                      .classes = dataset.classes(),
@@ -208,16 +239,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
                       .sampling = parse_sampling(config.sampling),
                       .inner_size = config.inner_batch,
                       .device = environment.device});
-  TrainOptions options{.learning_rate = config.lr,
-                       .schedule = schedule,
-                       .epochs = config.epochs,
-                       .budget_sample_gradients = std::nullopt,
-                       .warmup_epochs = config.warmup_epochs,
-                       .warmup_learning_rate = config.warmup_lr.value_or(config.lr),
-                       .eval_every = config.eval_every};
-  if (config.budget_epochs) {
-    options.budget_sample_gradients = std::llround(*config.budget_epochs * static_cast<double>(n));
-  }
+  const TrainOptions options = train_options(config, n);
   require_affordable(options, warmup_method ? *warmup_method : method);
 
   std::optional<RunWriter> writer;
@@ -246,28 +268,21 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   const TrainResult trained = trainer.run();
   progress.clear();
 
-  const EpochRecord& last = trained.last;
-  const std::string status = trained.is_diverged ? "diverged" : "done";
-  Json result = {{"status", status}};
-  result.update(record_json(last, config.inner_batch));
-  result["epochs"] = result["epoch"];
-  result.erase("epoch");
-  result["sample_forwards"] = budget.sample_forwards();
-  result["samples_per_second"] = static_cast<double>(last.sample_gradients) / last.train_seconds;
+  const StateDict weights = state_dict(*model.module);
+  Json result = result_json(trained, config.inner_batch, budget);
   if (!trained.is_diverged) {
     const Evaluation train = evaluate_on(views.train);
     result["train_loss"] = number_or_null(train.loss);
     result["train_accuracy"] = train.accuracy;
   }
-  if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
-  const StateDict weights = state_dict(*model.module);
   result["weights_sha256"] = weights_sha256(weights);
 
-  if (!config.save_weights.empty()) write_weights(config.save_weights, weights);
-  if (writer) {
-    write_weights(writer->layout().weights(), weights);
-    writer->set_status(status, result);
+  // Weights that are not finite are of no use, and must not replace a file that is.
+  if (!trained.is_diverged) {
+    if (!config.save_weights.empty()) write_weights(config.save_weights, weights);
+    if (writer) write_weights(writer->layout().weights(), weights);
   }
+  if (writer) writer->set_status(result["status"], result);
   return {result, trained.is_diverged};
 }
 

@@ -124,13 +124,16 @@ TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
 
 TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const Scratch scratch;
-  const ProcessResult process = train({"--lr", "1e20", "--out", (scratch / "run").string()});
+  write_file_atomically(scratch / "w.pt", "good weights of an earlier run");
+  const ProcessResult process = train(
+      {"--lr", "1e20", "--out", (scratch / "run").string(), "--save-weights", (scratch / "w.pt").string()});
   EXPECT_EQ(process.exit_code, 3);
   EXPECT_THAT(process.output, HasSubstr("diverged"));
   EXPECT_THAT(process.output, HasSubstr("inner step"));
   const json status = json::parse(read_file(scratch / "run" / "status.json"));
   EXPECT_EQ(status["status"], "diverged");
   EXPECT_GE(status["inner_steps"], 1);
+  EXPECT_EQ(read_file(scratch / "w.pt"), "good weights of an earlier run");
 }
 
 struct BadInput {
