@@ -11,8 +11,6 @@
 
 #include "util/error.h"
 
-extern char** environ;
-
 namespace batchplus {
 namespace {
 
@@ -42,6 +40,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
 
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
