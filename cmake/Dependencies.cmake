@@ -11,6 +11,8 @@ find_package(LibArchive REQUIRED)
 # Everything below sees torch's headers as system headers, so that -Werror speaks of this project alone.
 add_library(batchplus_torch INTERFACE)
 target_link_libraries(batchplus_torch INTERFACE ${TORCH_LIBRARIES})
+# libtorch was built with NDEBUG, and some of its classes are laid out differently without it.
+target_compile_definitions(batchplus_torch INTERFACE NDEBUG)
 target_include_directories(batchplus_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 
 # libtorch threads with OpenMP. An OpenBLAS with a thread pool of its own fights that pool for the same cores
