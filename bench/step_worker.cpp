@@ -29,8 +29,7 @@ class Session {
         model_(build_network(find_network(model_name), {.classes = dataset.classes()}, /*seed=*/1)),
         parameters_(*model_.module),
         oracle_(model_, parameters_, budget_),
-        source_(make_views(dataset, {}).train,
-                ImageTransform(find_dataset(dataset.name).normalization, false),
+        source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, false),
                 {.seed = 1, .inner_size = batch}) {
     EstimatorOptions options;
     if (!info_.coefficient.empty())
@@ -70,8 +69,7 @@ class Session {
 };
 
 void serve(const std::string& model, int64_t batch) {
-  const DatasetInfo& info = find_dataset("synthetic");
-  const Dataset dataset = load_dataset(info, ".");
+  const Dataset dataset = load_dataset(find_dataset("synthetic"), ".");
   std::map<std::string, std::unique_ptr<Session>> sessions;
   std::string method;
   int64_t steps = 0;

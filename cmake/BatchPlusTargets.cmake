@@ -9,6 +9,12 @@ function(batchplus_compile_settings target)
                                             -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()
+  if(BATCHPLUS_FUZZ)
+    target_compile_definitions(${target} PUBLIC _GLIBCXX_ASSERTIONS)
+    target_compile_options(${target} PUBLIC -fsanitize=fuzzer-no-link,address,undefined
+                                            -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
 endfunction()
 
 # batchplus_folder(NAME core SOURCES a.cpp b.cpp USES util [LIBRARIES fmt::fmt] [TORCH])
@@ -36,4 +42,10 @@ function(batchplus_use_torch_header target)
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/core/torch.h)
     set_property(GLOBAL PROPERTY BATCHPLUS_PCH_OWNER ${target})
   endif()
+endfunction()
+
+# For files whose loops run through for_this_cpu (src/core/cpu_dispatch.h): vectorised, and the same bits whatever the
+# instruction set.
+function(batchplus_kernel_source source)
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

@@ -14,10 +14,11 @@ namespace fs = std::filesystem;
 /// Folder -> folders that it may include from besides itself. docs/architecture.md draws the same picture.
 const std::map<std::string, std::set<std::string>> kAllowed = {
     {"util", {}},
+    {"formats", {"util"}},
     {"store", {"util"}},
     {"core", {"util"}},
-    {"data", {"core", "util"}},
-    {"networks", {"core", "util"}},
+    {"data", {"core", "formats", "util"}},
+    {"networks", {"core", "formats", "util"}},
     {"objective", {"networks", "data", "core", "util"}},
     {"methods", {"objective", "data", "core", "util"}},
     {"train", {"methods", "objective", "networks", "data", "core", "store", "util"}},
@@ -26,7 +27,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
 };
 
 /// Folders that build without libtorch.
-const std::set<std::string> kWithoutTorch = {"util", "store"};
+const std::set<std::string> kWithoutTorch = {"util", "formats", "store"};
 
 struct Include {
   fs::path file;

@@ -8,14 +8,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/cpu_dispatch.h"
 #include "util/error.h"
 
 // Compiled without floating-point contraction (see CMakeLists.txt): each operation rounds once, so the AVX2
 // and the baseline code, any split over threads, and the ATen fallback agree to the bit.
-
-#if defined(__x86_64__)
-#define BATCHPLUS_HAS_AVX2_CLONE 1
-#endif
 
 namespace batchplus {
 namespace {
@@ -105,28 +102,11 @@ template <UpdateKind kKind, bool kHasControl>
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-#ifdef BATCHPLUS_HAS_AVX2_CLONE
-/// Runs `body` compiled for AVX2 where the processor has it, and compiled for the baseline elsewhere.
-template <class Body>
-[[gnu::target("avx2")]] auto call_avx2(const Body& body) {
-  return body();
-}
-const bool kHasAvx2 = __builtin_cpu_supports("avx2");
-#endif
-
-template <class Body>
-auto dispatch(const Body& body) {
-#ifdef BATCHPLUS_HAS_AVX2_CLONE
-  if (kHasAvx2) return call_avx2(body);
-#endif
-  return body();
-}
-
 template <UpdateKind kKind, bool kHasControl>
 bool update_all(const UpdatePointers& pointers, int64_t size) {
   std::atomic<uint32_t> not_finite{0};
   at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
-    not_finite |= dispatch([&]() __attribute__((always_inline)) {
+    not_finite |= for_this_cpu([&]() __attribute__((always_inline)) {
       return update_range<kKind, kHasControl>(pointers, begin, end);
     });
   });
@@ -205,7 +185,7 @@ void weighted_sum(const std::vector<torch::Tensor>& vectors, const std::vector<d
   for (const auto& vector : vectors) pointers.push_back(vector.data_ptr<float>());
   float* out = mean.data_ptr<float>();
   at::parallel_for(0, mean.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    dispatch([&]() __attribute__((always_inline)) {
+    for_this_cpu([&]() __attribute__((always_inline)) {
       sum_range(pointers.data(), weights.data(), pointers.size(), out, begin, end);
     });
   });
@@ -219,7 +199,8 @@ void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& ve
   double* sums = sum.data_ptr<double>();
   const float* values = vector.data_ptr<float>();
   at::parallel_for(0, sum.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    dispatch([&]() __attribute__((always_inline)) { accumulate_range(sums, weight, values, begin, end); });
+    for_this_cpu([&]()
+                     __attribute__((always_inline)) { accumulate_range(sums, weight, values, begin, end); });
   });
 }
 
@@ -234,7 +215,7 @@ void displace(const torch::Tensor& w, double scale, const torch::Tensor& directi
   const float* along = direction.data_ptr<float>();
   float* to = out.data_ptr<float>();
   at::parallel_for(0, w.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    dispatch([&]() __attribute__((always_inline)) {
+    for_this_cpu([&]() __attribute__((always_inline)) {
       displace_range(from, scale_float, along, to, begin, end);
     });
   });
@@ -249,8 +230,9 @@ double squared_norm(const torch::Tensor& vector) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t first = chunk * kGrain;
       const int64_t last = std::min(first + kGrain, vector.numel());
-      partial[chunk] =
-          dispatch([&]() __attribute__((always_inline)) { return square_sum_range(values, first, last); });
+      partial[chunk] = for_this_cpu([&]() __attribute__((always_inline)) {
+        return square_sum_range(values, first, last);
+      });
     }
   });
   double sum = 0;

@@ -66,19 +66,34 @@ std::vector<int64_t> BatchSource::positions(int64_t i) const {
   return {begin, begin + outer_batch_size(i)};
 }
 
+void BatchSource::reserve(BatchBuffer& buffer) const {
+  if (buffer.images.defined() && buffer.images.size(0) >= outer_size_) return;
+  const auto shape = view_.set.images.sizes();
+  const auto options = torch::TensorOptions().pinned_memory(options_.device.is_cuda());
+  buffer.images = torch::empty({outer_size_, shape[1], shape[2], shape[3]},
+                               options.dtype(torch::kFloat32).memory_format(options_.memory_format));
+  buffer.labels = torch::empty({outer_size_}, options.dtype(torch::kInt64));
+}
+
 OuterBatch BatchSource::outer_batch(int64_t i) const {
+  BatchBuffer buffer;
+  return outer_batch(i, buffer);
+}
+
+OuterBatch BatchSource::outer_batch(int64_t i, BatchBuffer& buffer, Threads threads) const {
   BATCHPLUS_CHECK(i >= 0 && i < outer_batches_, "the epoch has that outer batch");
+  reserve(buffer);
   std::vector<int64_t> indices = positions(i);
   const auto size = static_cast<int64_t>(indices.size());
-  torch::Tensor labels = torch::empty({size}, torch::kInt64);
+  const torch::Tensor images = buffer.images.narrow(0, 0, size);
+  const torch::Tensor labels = buffer.labels.narrow(0, 0, size);
   const auto* all_labels = view_.set.labels.data_ptr<int64_t>();
   for (int64_t s = 0; s < size; ++s) {
     indices[s] = view_.indices[indices[s]];
     labels.data_ptr<int64_t>()[s] = all_labels[indices[s]];
   }
-  const auto& shape = view_.set.images.sizes();
-  torch::Tensor images = torch::empty({size, shape[1], shape[2], shape[3]}, torch::kFloat32);
-  transform_.apply(view_.set, indices, options_.seed, static_cast<uint64_t>(epoch_), images);
+  const auto transform = threads == Threads::kAll ? &ImageTransform::apply : &ImageTransform::apply_serially;
+  (transform_.*transform)(view_.set, indices, options_.seed, static_cast<uint64_t>(epoch_), images);
 
   // Keyed by where the inner batch begins in the epoch: the same for every B that puts it there.
   std::vector<uint64_t> replay_seeds;
@@ -87,8 +102,10 @@ OuterBatch BatchSource::outer_batch(int64_t i) const {
                         static_cast<uint64_t>(i * outer_size_ + begin));
     replay_seeds.push_back(stream.next_u64());
   }
-  return OuterBatch(images.to(options_.device), labels.to(options_.device), options_.inner_size,
-                    std::move(replay_seeds));
+  const auto on_device = [&](const torch::Tensor& tensor) {
+    return tensor.to(options_.device, /*non_blocking=*/options_.device.is_cuda());
+  };
+  return OuterBatch(on_device(images), on_device(labels), options_.inner_size, std::move(replay_seeds));
 }
 
 }  // namespace batchplus

@@ -45,6 +45,15 @@ class OuterBatch {
   std::vector<uint64_t> replay_seeds_;
 };
 
+/// Host memory for an outer batch, allocated when first needed and then reused.
+struct BatchBuffer {
+  torch::Tensor images;
+  torch::Tensor labels;
+};
+
+/// Which threads make a batch.
+enum class Threads { kAll, kCaller };
+
 enum class Sampling { kEpoch, kIndependent, kSequential };
 
 /// Cuts the training samples of an epoch into outer batches.
@@ -61,6 +70,8 @@ class BatchSource {
     Sampling sampling = Sampling::kEpoch;
     int64_t inner_size = 1;
     torch::Device device = torch::kCPU;
+    /// As the network wants its input.
+    torch::MemoryFormat memory_format = torch::MemoryFormat::Contiguous;
   };
 
   BatchSource(ImageView view, ImageTransform transform, Options options);
@@ -70,12 +81,16 @@ class BatchSource {
   int64_t outer_batches() const { return outer_batches_; }
   /// B of the i-th outer batch: the last one may be shorter.
   int64_t outer_batch_size(int64_t i) const;
+  /// In memory of its own.
   OuterBatch outer_batch(int64_t i) const;
+  /// In `buffer`'s memory, if the device is the CPU: what was there before is overwritten.
+  OuterBatch outer_batch(int64_t i, BatchBuffer& buffer, Threads threads = Threads::kAll) const;
 
   int64_t samples() const { return view_.size(); }
 
  private:
   std::vector<int64_t> positions(int64_t i) const;
+  void reserve(BatchBuffer& buffer) const;
 
   ImageView view_;
   ImageTransform transform_;

@@ -16,7 +16,12 @@ std::string format_checksums(const Checksums& checksums) {
   return text;
 }
 
-bool verify_checksums(const fs::path& folder) {
+std::string digest_like(const fs::path& file, const std::string& like) {
+  constexpr size_t kMd5Digits = 32;
+  return hash_file(file, like.size() == kMd5Digits ? HashKind::kMd5 : HashKind::kSha256);
+}
+
+bool verify_recorded_checksums(const fs::path& folder) {
   const fs::path list = folder / kChecksumFile;
   if (!fs::exists(list)) return false;
   constexpr size_t kDigestDigits = 64;
@@ -26,7 +31,7 @@ bool verify_checksums(const fs::path& folder) {
       throw Error("not a line of checksums", {list.string(), line, "fetch the dataset again"});
     }
     const fs::path file = folder / fs::path(line.substr(kDigestDigits + 2)).filename();
-    const std::string digest = sha256_hex(read_file(file));
+    const std::string digest = hash_file(file);
     if (digest != line.substr(0, kDigestDigits)) {
       throw Error("corrupted data file: its checksum differs from the one recorded when it was fetched",
                   {file.string(), "sha256 " + digest,

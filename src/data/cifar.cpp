@@ -1,51 +1,44 @@
 #include "data/cifar.h"
 
-#include <fmt/format.h>
-
-#include <cstring>
-
-#include "util/error.h"
-#include "util/file.h"
+#include "formats/cifar_records.h"
 
 namespace batchplus {
-namespace fs = std::filesystem;
 namespace {
 
-constexpr int64_t kPixelBytes = 3 * 32 * 32;
-constexpr int64_t kRecordBytes = 1 + kPixelBytes;
+/// All files but the last are for training.
+Dataset load(const DatasetLocation& location, const std::vector<std::string>& names,
+             const CifarLabels& layout) {
+  const std::vector<DatasetFile> files = read_dataset_files(location, names);
+  ImageBytes train;
+  ImageBytes test;
+  for (size_t f = 0; f < files.size(); ++f)
+    append_cifar_records(files[f].bytes, layout, files[f].where, f + 1 < files.size() ? train : test);
+  Dataset dataset;
+  dataset.train = to_image_set(std::move(train));
+  dataset.test = to_image_set(std::move(test));
+  return dataset;
+}
 
-ImageSet read_records(const std::vector<fs::path>& files, int64_t classes) {
-  std::vector<std::string> contents;
-  int64_t samples = 0;
-  for (const auto& file : files) {
-    contents.push_back(read_file(file));
-    const auto bytes = static_cast<int64_t>(contents.back().size());
-    if (bytes == 0 || bytes % kRecordBytes != 0) {
-      throw Error(
-          "truncated CIFAR file",
-          {fmt::format("{}, offset {}", file.string(), bytes / kRecordBytes * kRecordBytes),
-           fmt::format("{} bytes", bytes),
-           fmt::format("the size must be a multiple of {} bytes; fetch the dataset again", kRecordBytes)});
-    }
-    samples += bytes / kRecordBytes;
-  }
-
-  ImageSet set{torch::empty({samples, 3, 32, 32}, torch::kUInt8), torch::empty({samples}, torch::kInt64)};
-  auto* pixels = set.images.data_ptr<uint8_t>();
-  auto* labels = set.labels.data_ptr<int64_t>();
-  for (size_t f = 0; f < files.size(); ++f) {
-    const auto records = static_cast<int64_t>(contents[f].size()) / kRecordBytes;
-    const int64_t first = labels - set.labels.data_ptr<int64_t>();
-    for (int64_t i = 0; i < records; ++i) {
-      const char* record = contents[f].data() + i * kRecordBytes;
-      *labels++ = static_cast<uint8_t>(record[0]);
-      std::memcpy(pixels, record + 1, kPixelBytes);
-      pixels += kPixelBytes;
-    }
-    validate({set.images.narrow(0, first, records), set.labels.narrow(0, first, records)}, classes,
-             files[f].string());
-  }
-  return set;
+const std::vector<std::string>& cifar100_classes() {
+  static const std::vector<std::string> names = {
+      "apple",       "aquarium_fish", "baby",      "bear",       "beaver",       "bed",
+      "bee",         "beetle",        "bicycle",   "bottle",     "bowl",         "boy",
+      "bridge",      "bus",           "butterfly", "camel",      "can",          "castle",
+      "caterpillar", "cattle",        "chair",     "chimpanzee", "clock",        "cloud",
+      "cockroach",   "couch",         "crab",      "crocodile",  "cup",          "dinosaur",
+      "dolphin",     "elephant",      "flatfish",  "forest",     "fox",          "girl",
+      "hamster",     "house",         "kangaroo",  "keyboard",   "lamp",         "lawn_mower",
+      "leopard",     "lion",          "lizard",    "lobster",    "man",          "maple_tree",
+      "motorcycle",  "mountain",      "mouse",     "mushroom",   "oak_tree",     "orange",
+      "orchid",      "otter",         "palm_tree", "pear",       "pickup_truck", "pine_tree",
+      "plain",       "plate",         "poppy",     "porcupine",  "possum",       "rabbit",
+      "raccoon",     "ray",           "road",      "rocket",     "rose",         "sea",
+      "seal",        "shark",         "shrew",     "skunk",      "skyscraper",   "snail",
+      "snake",       "spider",        "squirrel",  "streetcar",  "sunflower",    "sweet_pepper",
+      "table",       "tank",          "telephone", "television", "tiger",        "tractor",
+      "train",       "trout",         "tulip",     "turtle",     "wardrobe",     "whale",
+      "willow_tree", "wolf",          "woman",     "worm"};
+  return names;
 }
 
 }  // namespace
@@ -56,15 +49,21 @@ const std::vector<std::string>& cifar10_files() {
   return files;
 }
 
-Dataset load_cifar10(const fs::path& folder) {
-  Dataset dataset;
-  dataset.name = "cifar10";
+const std::vector<std::string>& cifar100_files() {
+  static const std::vector<std::string> files = {"train.bin", "test.bin"};
+  return files;
+}
+
+Dataset load_cifar10(const DatasetLocation& location) {
+  Dataset dataset = load(location, cifar10_files(), kCifar10Labels);
   dataset.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
                          "dog",      "frog",       "horse", "ship", "truck"};
-  std::vector<fs::path> files;
-  for (const auto& name : cifar10_files()) files.push_back(folder / name);
-  dataset.train = read_records({files.begin(), files.end() - 1}, dataset.classes());
-  dataset.test = read_records({files.back()}, dataset.classes());
+  return dataset;
+}
+
+Dataset load_cifar100(const DatasetLocation& location) {
+  Dataset dataset = load(location, cifar100_files(), kCifar100Labels);
+  dataset.class_names = cifar100_classes();
   return dataset;
 }
 

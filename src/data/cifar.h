@@ -1,17 +1,16 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "data/dataset.h"
+#include "data/dataset_files.h"
 
 namespace batchplus {
 
-/// CIFAR-10 in the official binary layout: records of one label byte and 3072 pixel bytes (planes R, G, B).
-Dataset load_cifar10(const std::filesystem::path& folder);
+/// CIFAR-10 and CIFAR-100 (fine labels) in the official binary layout, from a folder or the official .tar.gz.
+Dataset load_cifar10(const DatasetLocation& location);
+Dataset load_cifar100(const DatasetLocation& location);
 
-/// The files that make up CIFAR-10, the training ones first.
+/// The files that make them up, the test file last.
 const std::vector<std::string>& cifar10_files();
+const std::vector<std::string>& cifar100_files();
 
 }  // namespace batchplus

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/torch.h"
+#include "formats/image_bytes.h"
 
 namespace batchplus {
 
@@ -17,26 +18,30 @@ struct ImageSet {
   int64_t size() const { return images.defined() ? images.size(0) : 0; }
 };
 
+/// Tensors over the same memory.
+ImageSet to_image_set(ImageBytes bytes);
+
 /// Channel-wise (pixel / 255 - mean) / std.
 struct Normalization {
   std::vector<double> mean;
   std::vector<double> std;
 };
 
+/// Mean and standard deviation of each channel over all pixels of the set.
+Normalization measure_normalization(const ImageSet& set);
+
 struct Dataset {
   std::string name;
   ImageSet train;
   ImageSet test;
   std::vector<std::string> class_names;
+  /// What `--normalize auto` means.
+  Normalization normalization;
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
   int64_t channels() const { return train.images.size(1); }
   int64_t height() const { return train.images.size(2); }
   int64_t width() const { return train.images.size(3); }
 };
-
-/// Checks what every loader promises: shapes agree and labels lie in 0 .. classes-1. `where` names the
-/// source.
-void validate(const ImageSet& set, int64_t classes, const std::string& where);
 
 }  // namespace batchplus

@@ -2,48 +2,14 @@
 
 #include <algorithm>
 
-#include "core/random_stream.h"
+#include "core/cpu_dispatch.h"
+#include "data/augmentation.h"
 #include "util/error.h"
 
 namespace batchplus {
 namespace {
 
-constexpr int64_t kPadding = 4;
-
-struct Augmentation {
-  bool is_mirrored = false;
-  /// Where the crop begins, relative to the image.
-  int64_t dy = 0;
-  int64_t dx = 0;
-};
-
-Augmentation draw_augmentation(uint64_t seed, uint64_t epoch, int64_t sample) {
-  RandomStream stream(seed, RandomPurpose::kAugmentation, epoch, static_cast<uint64_t>(sample));
-  Augmentation drawn;
-  drawn.is_mirrored = stream.next_u32() >> 31 != 0;
-  drawn.dy = static_cast<int64_t>(stream.next_below(2 * kPadding + 1)) - kPadding;
-  drawn.dx = static_cast<int64_t>(stream.next_below(2 * kPadding + 1)) - kPadding;
-  return drawn;
-}
-
-/// One plane: out[y][x] = scale * in[y + dy][x + dx] + shift, mirrored if asked; zeros outside the image.
-void transform_plane(const uint8_t* __restrict in, float scale, float shift, const Augmentation& how,
-                     int64_t height, int64_t width, float* __restrict out) {
-  const int64_t first = std::max<int64_t>(0, -how.dx);
-  const int64_t last = std::min(width, width - how.dx);
-  for (int64_t y = 0; y < height; ++y, out += width) {
-    const int64_t source_y = y + how.dy;
-    if (source_y < 0 || source_y >= height) {
-      std::fill_n(out, width, shift);
-      continue;
-    }
-    const uint8_t* row = in + source_y * width + how.dx;
-    std::fill(out, out + first, shift);
-    std::fill(out + last, out + width, shift);
-    for (int64_t x = first; x < last; ++x) out[x] = scale * static_cast<float>(row[x]) + shift;
-    if (how.is_mirrored) std::reverse(out, out + width);
-  }
-}
+constexpr int64_t kGrain = 16;
 
 }  // namespace
 
@@ -57,22 +23,56 @@ ImageTransform::ImageTransform(const Normalization& normalization, bool is_augme
 
 void ImageTransform::apply(const ImageSet& set, std::span<const int64_t> indices, uint64_t seed,
                            uint64_t epoch, const torch::Tensor& out) const {
+  at::parallel_for(0, static_cast<int64_t>(indices.size()), kGrain, [&](int64_t begin, int64_t end) {
+    apply_serially(set, indices.subspan(begin, end - begin), seed, epoch, out.narrow(0, begin, end - begin));
+  });
+}
+
+void ImageTransform::apply_serially(const ImageSet& set, std::span<const int64_t> indices, uint64_t seed,
+                                    uint64_t epoch, const torch::Tensor& out) const {
   const int64_t channels = set.images.size(1);
   const int64_t height = set.images.size(2);
   const int64_t width = set.images.size(3);
   const int64_t plane = height * width;
+  const bool is_planar = out.is_contiguous();
   BATCHPLUS_CHECK(static_cast<int64_t>(scale_.size()) == channels, "one mean and std for each channel");
-  BATCHPLUS_CHECK(out.is_contiguous() && out.size(0) == static_cast<int64_t>(indices.size()),
-                  "the output has room for the samples");
+  BATCHPLUS_CHECK(out.size(0) == static_cast<int64_t>(indices.size()) &&
+                      (is_planar || out.is_contiguous(at::MemoryFormat::ChannelsLast)),
+                  "the output has room for the samples, in a known memory format");
   const auto* source = set.images.data_ptr<uint8_t>();
   auto* target = out.data_ptr<float>();
-  at::parallel_for(0, static_cast<int64_t>(indices.size()), 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Augmentation how = is_augmenting_ ? draw_augmentation(seed, epoch, indices[i]) : Augmentation{};
-      for (int64_t c = 0; c < channels; ++c) {
-        transform_plane(source + (indices[i] * channels + c) * plane, scale_[c], shift_[c], how, height,
-                        width, target + (i * channels + c) * plane);
-      }
+  std::vector<uint8_t> augmented(static_cast<size_t>(channels * plane));
+  for (size_t i = 0; i < indices.size(); ++i, target += channels * plane) {
+    const uint8_t* bytes = source + indices[i] * channels * plane;
+    if (is_augmenting_) {
+      augment_planes(bytes, draw_augmentation(seed, epoch, indices[i]), channels, height, width,
+                     augmented.data());
+      bytes = augmented.data();
+    }
+    if (is_planar) {
+      normalize_planes(bytes, plane, target);
+    } else {
+      normalize_channels_last(bytes, plane, target);
+    }
+  }
+}
+
+void ImageTransform::normalize_planes(const uint8_t* in, int64_t plane, float* out) const {
+  for (size_t c = 0; c < scale_.size(); ++c, in += plane, out += plane) {
+    for_this_cpu([&, scale = scale_[c], shift = shift_[c] ]() __attribute__((always_inline)) {
+      const uint8_t* __restrict from = in;
+      float* __restrict to = out;
+      for (int64_t p = 0; p < plane; ++p) to[p] = scale * static_cast<float>(from[p]) + shift;
+    });
+  }
+}
+
+void ImageTransform::normalize_channels_last(const uint8_t* in, int64_t plane, float* out) const {
+  const auto channels = static_cast<int64_t>(scale_.size());
+  for_this_cpu([&]() __attribute__((always_inline)) {
+    for (int64_t p = 0; p < plane; ++p) {
+      for (int64_t c = 0; c < channels; ++c)
+        out[p * channels + c] = scale_[c] * static_cast<float>(in[c * plane + p]) + shift_[c];
     }
   });
 }

@@ -103,7 +103,6 @@ Dataset make_synthetic() {
   std::vector<Pattern> patterns;
   for (int64_t p = 0; p < kClasses * kPatternsPerClass; ++p) patterns.push_back(make_pattern(p));
   Dataset dataset;
-  dataset.name = "synthetic";
   for (int64_t c = 0; c < kClasses; ++c) dataset.class_names.push_back(fmt::format("class {}", c));
   dataset.train = make_set(patterns, kTrainSamples, 1, kLabelNoise);
   dataset.test = make_set(patterns, kTestSamples, 2, 0);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+
 #include "experiment/run_config.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -9,8 +11,8 @@
 namespace batchplus {
 namespace {
 
-std::string at(const std::filesystem::path& path, const toml::source_position& position) {
-  return fmt::format("{}:{}:{}", path.string(), position.line, position.column);
+std::string at(const std::string& where, const toml::source_position& position) {
+  return fmt::format("{}:{}:{}", where, position.line, position.column);
 }
 
 /// The text of a value that has the field's type.
@@ -35,24 +37,28 @@ std::string text_of(const ConfigField& field, const toml::node& node, const std:
 
 }  // namespace
 
-void read_config_file(RunConfig& config, const std::filesystem::path& path) {
+void parse_config(RunConfig& config, std::string_view text, const std::string& where) {
   toml::table table;
   try {
-    table = toml::parse(read_file(path), path.string());
+    table = toml::parse(text, where);
   } catch (const toml::parse_error& problem) {
-    throw Error("not valid TOML", {at(path, problem.source().begin), std::string(problem.description()),
+    throw Error("not valid TOML", {at(where, problem.source().begin), std::string(problem.description()),
                                    "see https://toml.io for the syntax"});
   }
   std::vector<std::string> keys;
   for (const auto& field : config_fields()) keys.push_back(field.key);
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    const std::string where = at(path, key.source().begin);
+    const std::string place = at(where, key.source().begin);
     const auto field = std::find(keys.begin(), keys.end(), name);
-    if (field == keys.end()) throw Error("unknown key", {where, name, suggest_name(name, keys)});
+    if (field == keys.end()) throw Error("unknown key", {place, name, suggest_name(name, keys)});
     const ConfigField& row = config_fields()[static_cast<size_t>(field - keys.begin())];
-    row.set(config, text_of(row, node, where), fmt::format("{}, {}", where, name));
+    row.set(config, text_of(row, node, place), fmt::format("{}, {}", place, name));
   }
+}
+
+void read_config_file(RunConfig& config, const std::filesystem::path& path) {
+  parse_config(config, read_file(path), path.string());
 }
 
 }  // namespace batchplus

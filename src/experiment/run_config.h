@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchplus {
@@ -68,7 +69,11 @@ struct ConfigField {
 
 const std::vector<ConfigField>& config_fields();
 
-/// Sets the fields that a TOML file gives. Unknown keys and wrong types are Errors with line and column.
+/// Sets the fields that TOML text gives. Unknown keys and wrong types are Errors with line and column;
+/// `where` names the text in them.
+void parse_config(RunConfig& config, std::string_view text, const std::string& where);
+
+/// The same for a file.
 void read_config_file(RunConfig& config, const std::filesystem::path& path);
 
 /// The complete configuration as TOML.

@@ -29,9 +29,16 @@ Json number_or_null(double number) {
   return std::isfinite(number) ? Json(number) : Json(nullptr);
 }
 
-/// Fills in what was left to defaults, so that the written config is complete. `n` is the number of training
-/// samples.
-void resolve(RunConfig& config, const DatasetInfo& dataset, int64_t n) {
+/// Fills in what was left to the dataset's defaults, so that the written config is complete.
+void resolve_data(RunConfig& config, const DatasetInfo& info, const Dataset& dataset) {
+  if (config.augment == "auto") config.augment = info.is_augmented_by_default ? "standard" : "none";
+  const Normalization normalization = parse_normalization(config.normalize, dataset);
+  config.normalize =
+      fmt::format("{}/{}", fmt::join(normalization.mean, ","), fmt::join(normalization.std, ","));
+}
+
+/// Fills in what was left to the method's defaults. `n` is the number of training samples.
+void resolve_method(RunConfig& config, int64_t n) {
   const MethodInfo& method = find_method(config.method, "--method");
   if (config.inner_batch > n) {
     throw Error("the inner batch is larger than the training set",
@@ -55,10 +62,6 @@ void resolve(RunConfig& config, const DatasetInfo& dataset, int64_t n) {
   config.outer_batch = std::to_string(outer);
   if (!config.epochs && !config.budget_epochs) config.epochs = kDefaultEpochs;
   if (config.warmup_epochs > 0 && !config.warmup_lr) config.warmup_lr = config.lr;
-  if (config.augment == "auto") config.augment = dataset.is_augmented_by_default ? "standard" : "none";
-  const Normalization normalization = parse_normalization(config.normalize, dataset);
-  config.normalize =
-      fmt::format("{}/{}", fmt::join(normalization.mean, ","), fmt::join(normalization.std, ","));
 }
 
 Sampling parse_sampling(const std::string& text) {
@@ -91,12 +94,12 @@ Method build_method(const RunConfig& config, GradientOracle& oracle) {
 }
 
 /// The configuration of the warm-up epochs: the warm-up method with its own defaults.
-RunConfig warmup_config(RunConfig config, const DatasetInfo& dataset, int64_t n) {
+RunConfig warmup_config(RunConfig config, int64_t n) {
   config.method = find_method(config.warmup_method, "--warmup-method").name;
   config.coefficient.clear();
   config.update_rule.clear();
   config.outer_batch.clear();
-  resolve(config, dataset, n);
+  resolve_method(config, n);
   return config;
 }
 
@@ -206,7 +209,7 @@ int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t 
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   check_without_data(config);
-  const DatasetInfo& dataset_info = find_dataset(config.dataset);
+  const DatasetInfo dataset_info = find_dataset(config.dataset);
   const Dataset dataset = load_dataset(dataset_info, data_directory(config.data_dir));
   const DatasetViews views = make_views(dataset, {.train_limit = config.train_limit,
                                                   .test_limit = config.test_limit,
@@ -214,8 +217,9 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
                                                   .is_sequential = config.sampling == "sequential",
                                                   .split_seed = static_cast<uint64_t>(config.split_seed)});
   const int64_t n = views.train.size();
-  resolve(config, dataset_info, n);
-  const Normalization normalization = parse_normalization(config.normalize, dataset_info);
+  resolve_data(config, dataset_info, dataset);
+  resolve_method(config, n);
+  const Normalization normalization = parse_normalization(config.normalize, dataset);
 
   const Model model = build_network(find_network(config.model),
                                     {.channels = dataset.channels(),
@@ -231,14 +235,15 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   GradientOracle oracle(model, parameters, budget);
   Method method = build_method(config, oracle);
   std::optional<Method> warmup_method;
-  if (config.warmup_epochs > 0)
-    warmup_method.emplace(build_method(warmup_config(config, dataset_info, n), oracle));
+  if (config.warmup_epochs > 0) warmup_method.emplace(build_method(warmup_config(config, n), oracle));
 
   BatchSource source(views.train, ImageTransform(normalization, config.augment == "standard"),
                      {.seed = static_cast<uint64_t>(config.seed),
                       .sampling = parse_sampling(config.sampling),
                       .inner_size = config.inner_batch,
-                      .device = environment.device});
+                      .device = environment.device,
+                      .memory_format = model.memory_format});
+  BatchPipeline batches(source);
   const TrainOptions options = train_options(config, n);
   require_affordable(options, warmup_method ? *warmup_method : method);
 
@@ -249,7 +254,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
     return evaluate(model, view, normalization, environment.device);
   };
   Progress progress({.unit = "samples", .is_quiet = environment.is_quiet});
-  Trainer::Parts parts{source,
+  Trainer::Parts parts{batches,
                        oracle,
                        budget,
                        method,

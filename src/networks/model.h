@@ -12,6 +12,8 @@ namespace batchplus {
 struct Model {
   std::shared_ptr<torch::nn::Module> module;
   std::function<torch::Tensor(const torch::Tensor& images)> forward;
+  /// In which it wants its images.
+  torch::MemoryFormat memory_format = torch::MemoryFormat::Contiguous;
 
   template <class Module>
   explicit Model(std::shared_ptr<Module> network)

@@ -1,13 +1,12 @@
 #include "networks/weight_file.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <memory>
+#include <map>
 
+#include "formats/state_dict_file.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"
@@ -16,40 +15,20 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-/// The entries of a zip archive. torch.save stores them uncompressed, so they cannot exceed the file itself.
-std::map<std::string, std::string> read_zip(const std::string& bytes, const std::string& where) {
-  const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
-  archive_read_support_format_zip_seekable(reader.get());
-  const auto fail = [&](const std::string& reason) {
-    throw Error("cannot read the weight file",
-                {where, reason, "expected what torch.save writes (zip format)"});
-  };
-  const auto require = [&](int result) {
-    if (result != ARCHIVE_OK) fail(archive_error_string(reader.get()));
-  };
-  require(archive_read_open_memory(reader.get(), bytes.data(), bytes.size()));
-  std::map<std::string, std::string> entries;
-  size_t total = 0;
-  archive_entry* entry = nullptr;
-  while (true) {
-    const int result = archive_read_next_header(reader.get(), &entry);
-    if (result == ARCHIVE_EOF) return entries;
-    require(result);
-    const char* name = archive_entry_pathname(entry);
-    std::string& content = entries[name == nullptr ? "" : name];
-    content.clear();
-    while (true) {
-      const void* block = nullptr;
-      size_t size = 0;
-      la_int64_t offset = 0;
-      const int status = archive_read_data_block(reader.get(), &block, &size, &offset);
-      if (status == ARCHIVE_EOF) break;
-      require(status);
-      total += size;
-      if (total > bytes.size()) fail("its entries are compressed");
-      content.append(static_cast<const char*>(block), size);
-    }
+torch::ScalarType scalar_type(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat32: return torch::kFloat32;
+    case ElementType::kFloat64: return torch::kFloat64;
+    case ElementType::kFloat16: return torch::kFloat16;
+    case ElementType::kBFloat16: return torch::kBFloat16;
+    case ElementType::kInt64: return torch::kInt64;
+    case ElementType::kInt32: return torch::kInt32;
+    case ElementType::kInt16: return torch::kInt16;
+    case ElementType::kInt8: return torch::kInt8;
+    case ElementType::kUInt8: return torch::kUInt8;
+    case ElementType::kBool: return torch::kBool;
   }
+  BATCHPLUS_CHECK(false, "the switch covers every type");
 }
 
 void append_integer(std::string& pickle, int64_t number) {
@@ -164,20 +143,16 @@ void load_state_dict(torch::nn::Module& module, StateDict state, const std::stri
 }
 
 StateDict read_weights(const fs::path& path) {
-  const auto entries = read_zip(read_file(path), path.string());
-  constexpr std::string_view kPickle = "data.pkl";
-  for (const auto& [name, pickle] : entries) {
-    const bool is_pickle = name == kPickle || name.ends_with("/data.pkl");
-    if (!is_pickle) continue;
-    const std::string folder = name.substr(0, name.size() - kPickle.size()) + "data/";
-    std::map<std::string, std::string> storages;
-    for (const auto& [entry, bytes] : entries) {
-      if (entry.starts_with(folder)) storages[entry.substr(folder.size())] = bytes;
-    }
-    return read_pickled_state_dict(pickle, storages, path.string());
+  StateDictFile file = read_state_dict_file(read_file(path), path.string());
+  StateDict state;
+  for (const StoredTensor& tensor : file.tensors) {
+    std::string& bytes = file.storages.at(tensor.storage);
+    const torch::ScalarType type = scalar_type(tensor.type);
+    const int64_t elements = static_cast<int64_t>(bytes.size()) / element_bytes(tensor.type);
+    const torch::Tensor whole = torch::from_blob(bytes.data(), {elements}, type);
+    state.emplace_back(tensor.name, whole.as_strided(tensor.sizes, tensor.strides, tensor.offset).clone());
   }
-  throw Error("cannot read the weight file",
-              {path.string(), "no data.pkl in it", "expected what torch.save writes (zip format)"});
+  return state;
 }
 
 void write_weights(const fs::path& path, const StateDict& state) {
@@ -200,7 +175,7 @@ void write_weights(const fs::path& path, const StateDict& state) {
 }
 
 std::string weights_sha256(const StateDict& state) {
-  Sha256 hash;
+  Hash hash;
   for (const auto& [name, tensor] : on_cpu_and_contiguous(state)) {
     hash.add(fmt::format("{} [{}] ", name, fmt::join(tensor.sizes(), ",")));
     hash.add(tensor.data_ptr(), tensor.nbytes());

@@ -2,10 +2,15 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "networks/pickle_reader.h"
+#include "core/torch.h"
 
 namespace batchplus {
+
+/// Name and tensor, in the order of the file or module.
+using StateDict = std::vector<std::pair<std::string, torch::Tensor>>;
 
 /// Parameters and buffers with the names and the order of PyTorch's state_dict(). The tensors are the
 /// module's own.

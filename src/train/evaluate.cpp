@@ -26,7 +26,8 @@ Evaluation evaluate(const Model& model, const ImageView& view, const Normalizati
   for (int64_t begin = 0; begin < view.size(); begin += kEvaluationBatch) {
     const int64_t count = std::min(kEvaluationBatch, view.size() - begin);
     const std::span<const int64_t> indices(view.indices.data() + begin, static_cast<size_t>(count));
-    torch::Tensor images = torch::empty({count, shape[1], shape[2], shape[3]});
+    torch::Tensor images = torch::empty({count, shape[1], shape[2], shape[3]},
+                                        torch::TensorOptions().memory_format(model.memory_format));
     transform.apply(view.set, indices, /*seed=*/0, /*epoch=*/0, images);
     torch::Tensor labels = torch::empty({count}, torch::kInt64);
     for (int64_t i = 0; i < count; ++i) {

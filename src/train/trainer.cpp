@@ -24,21 +24,21 @@ TrainResult Trainer::run() {
 
 bool Trainer::run_epoch(int64_t epoch) {
   Method& method = method_of(epoch);
-  BatchSource& source = parts_.source;
+  BatchPipeline& batches = parts_.batches;
   EpochRecord& record = result_.last;
-  source.begin_epoch(epoch, method.outer_batch_size());
+  batches.begin_epoch(epoch, method.outer_batch_size());
   const auto fraction_done = [&](int64_t outer_batches) {
     return static_cast<double>(epoch) +
-           static_cast<double>(outer_batches) / static_cast<double>(source.outer_batches());
+           static_cast<double>(outer_batches) / static_cast<double>(batches.outer_batches());
   };
 
   int64_t i = 0;
-  for (; i < source.outer_batches(); ++i) {
-    if (!fits_budget(method.cost(source.outer_batch_size(i)))) break;
+  for (; i < batches.outer_batches(); ++i) {
+    if (!fits_budget(method.cost(batches.outer_batch_size(i)))) break;
     const Stopwatch stopwatch;
     const double done = progress(epoch, i);
     record.learning_rate = learning_rate(epoch, done);
-    const Method::Outcome outcome = method.run(source.outer_batch(i), done, record.learning_rate);
+    const Method::Outcome outcome = method.run(batches.outer_batch(i), done, record.learning_rate);
     record.inner_steps += outcome.inner_steps;
     record.outer_steps += 1;
     record.sample_gradients = parts_.budget.sample_gradients();
@@ -52,7 +52,7 @@ bool Trainer::run_epoch(int64_t epoch) {
                           fmt::format("epoch {}", epoch + 1));
   }
 
-  const bool is_complete = i == source.outer_batches();
+  const bool is_complete = i == batches.outer_batches();
   const bool is_last_epoch = options_.epochs && epoch + 1 == *options_.epochs;
   const bool is_last = !is_complete || is_last_epoch ||
                        !fits_budget(method_of(epoch + 1).cost(method_of(epoch + 1).outer_batch_size()));
@@ -88,7 +88,7 @@ double Trainer::progress(int64_t epoch, int64_t outer_batch) const {
   double done = 0;
   if (options_.epochs) {
     const double in_epoch =
-        static_cast<double>(outer_batch) / static_cast<double>(parts_.source.outer_batches());
+        static_cast<double>(outer_batch) / static_cast<double>(parts_.batches.outer_batches());
     done = (static_cast<double>(epoch) + in_epoch) / static_cast<double>(*options_.epochs);
   }
   if (options_.budget_sample_gradients) {
@@ -111,9 +111,9 @@ int64_t Trainer::expected_cost() {
       const int64_t epochs = is_warmup ? warmup : *options_.epochs - warmup;
       if (epochs == 0) continue;
       const Method& method = is_warmup ? *parts_.warmup_method : parts_.method;
-      parts_.source.begin_epoch(0, method.outer_batch_size());
-      for (int64_t i = 0; i < parts_.source.outer_batches(); ++i) {
-        total += epochs * method.cost(parts_.source.outer_batch_size(i));
+      parts_.batches.begin_epoch(0, method.outer_batch_size());
+      for (int64_t i = 0; i < parts_.batches.outer_batches(); ++i) {
+        total += epochs * method.cost(parts_.batches.outer_batch_size(i));
       }
     }
   }

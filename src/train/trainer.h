@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/gradient_budget.h"
-#include "data/batch_source.h"
+#include "data/batch_pipeline.h"
 #include "methods/method.h"
 #include "methods/schedule.h"
 #include "objective/gradient_oracle.h"
@@ -61,7 +61,7 @@ class Trainer {
  public:
   /// What takes part; all of it outlives the trainer.
   struct Parts {
-    BatchSource& source;
+    BatchPipeline& batches;
     GradientOracle& oracle;
     GradientBudget& budget;
     Method& method;

@@ -15,15 +15,6 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void throw_system_error(const std::string& what, const fs::path& path, int code) {
-  // A full disk or an I/O fault is no mistake of the user's; everything else here is a wrong or forbidden
-  // path.
-  const bool is_environment = code == ENOSPC || code == EIO || code == EDQUOT;
-  throw Error(what,
-              {path.string(), std::strerror(code), "check the path, its permissions and the free space"},
-              is_environment ? Error::kFailure : Error::kBadInput);
-}
-
 /// Closes its descriptor at the end of the scope.
 class Descriptor {
  public:
@@ -55,6 +46,19 @@ fs::path directory_of(const fs::path& path) {
 }
 
 }  // namespace
+
+void throw_system_error(const std::string& what, const fs::path& path, int code) {
+  const bool is_environment = code == ENOSPC || code == EIO || code == EDQUOT || code == EFBIG;
+  throw Error(what,
+              {path.string(), std::strerror(code), "check the path, its permissions and the free space"},
+              is_environment ? Error::kFailure : Error::kBadInput);
+}
+
+void sync_directory(const fs::path& directory) {
+  const Descriptor opened(
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() >= 0) ::fsync(opened.number());
+}
 
 std::string read_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -91,8 +95,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
       throw;
     }
   }
-  const Descriptor directory(::open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.number() >= 0) ::fsync(directory.number());
+  sync_directory(path.parent_path());
 }
 
 void append_line(const fs::path& path, std::string_view line) {

@@ -6,6 +6,13 @@
 
 namespace batchplus {
 
+/// An Error for an errno `code`: exit code 1 when the machine is to blame (a full disk, an I/O fault), 2 when
+/// the path is.
+[[noreturn]] void throw_system_error(const std::string& what, const std::filesystem::path& path, int code);
+
+/// Makes renames within the directory (the current one when empty) last.
+void sync_directory(const std::filesystem::path& directory);
+
 /// The whole file; an Error names it when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

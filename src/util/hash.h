@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,13 +9,19 @@ struct evp_md_ctx_st;
 
 namespace batchplus {
 
-/// SHA-256 of a sequence of byte ranges.
-class Sha256 {
+enum class HashKind {
+  kSha256,
+  /// Only to compare with the checksums that datasets were published with.
+  kMd5,
+};
+
+/// A digest of a sequence of byte ranges.
+class Hash {
  public:
-  Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
+  explicit Hash(HashKind kind = HashKind::kSha256);
+  ~Hash();
+  Hash(const Hash&) = delete;
+  Hash& operator=(const Hash&) = delete;
 
   void add(const void* bytes, size_t size);
   void add(std::string_view text) { add(text.data(), text.size()); }
@@ -27,5 +33,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
+
+/// The digest of a file's contents, read piece by piece; an Error when it cannot be read.
+std::string hash_file(const std::filesystem::path& path, HashKind kind = HashKind::kSha256);
 
 }  // namespace batchplus

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "data/batch_source.h"
+#include "data/batch_pipeline.h"
 #include "data/image_transform.h"
 #include "data/image_view.h"
 #include "support/expect_error.h"
@@ -232,6 +232,86 @@ TEST(BatchSource, ReplaySeedsBelongToThePlaceInTheEpochAndNotToTheOuterBatchSize
   EXPECT_NE(source.outer_batch(1).inner(0).replay_seed, alone);
   source.begin_epoch(2, 16);
   EXPECT_NE(source.outer_batch(1).inner(1).replay_seed, alone);
+}
+
+TEST(BatchSource, WritesChannelsLastWithTheSameNumbers) {
+  const ImageView view = whole(numbered_images(40));
+  const ImageTransform transform({{0.4, 0.5, 0.6}, {0.2, 0.3, 0.25}}, true);
+  BatchSource planar(view, transform, {.seed = 1, .inner_size = 8});
+  BatchSource interleaved(view, transform,
+                          {.seed = 1, .inner_size = 8, .memory_format = torch::MemoryFormat::ChannelsLast});
+  planar.begin_epoch(2, 16);
+  interleaved.begin_epoch(2, 16);
+  for (int64_t i = 0; i < 3; ++i) {
+    const Batch batch = interleaved.outer_batch(i).inner(0);
+    EXPECT_TRUE(batch.images.is_contiguous(torch::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(batch.images.equal(planar.outer_batch(i).inner(0).images));
+  }
+}
+
+/// All images, labels and replay seeds of two epochs, one after the other.
+template <class Source>
+std::vector<Batch> all_batches(Source& source, int64_t outer_size) {
+  std::vector<Batch> batches;
+  for (const int64_t epoch : {0, 1}) {
+    source.begin_epoch(epoch, outer_size);
+    for (int64_t i = 0; i < source.outer_batches(); ++i) {
+      const OuterBatch outer = source.outer_batch(i);
+      for (int64_t t = 0; t < outer.inner_batches(); ++t) {
+        const Batch batch = outer.inner(t);
+        batches.push_back({batch.images.clone(), batch.labels.clone(), batch.replay_seed});
+      }
+    }
+  }
+  return batches;
+}
+
+TEST(BatchPipeline, HandsOutTheSameBitsForAnyThreadsAndOuterBatch) {
+  const ImageView view = whole(numbered_images(203));
+  const auto make = [&] {
+    return BatchSource(view, ImageTransform(kUnit, true), {.seed = 3, .inner_size = 8});
+  };
+  BatchSource source = make();
+  const auto expected = all_batches(source, 8);
+  const int threads = at::get_num_threads();
+  for (const int count : {1, 2}) {
+    at::set_num_threads(count);
+    for (const int64_t outer_size : {8, 16, 40}) {
+      BatchSource other = make();
+      BatchPipeline pipeline(other);
+      const auto batches = all_batches(pipeline, outer_size);
+      ASSERT_EQ(batches.size(), expected.size()) << outer_size;
+      for (size_t b = 0; b < batches.size(); ++b) {
+        ASSERT_TRUE(batches[b].images.equal(expected[b].images)) << outer_size << ", batch " << b;
+        ASSERT_TRUE(batches[b].labels.equal(expected[b].labels));
+        ASSERT_EQ(batches[b].replay_seed, expected[b].replay_seed);
+      }
+    }
+  }
+  at::set_num_threads(threads);
+}
+
+TEST(BatchPipeline, UsesTwoBuffersInTurn) {
+  BatchSource source = source_of(96, 8, Sampling::kEpoch);
+  BatchPipeline pipeline(source);
+  pipeline.begin_epoch(0, 16);
+  const auto address = [&](int64_t i) { return pipeline.outer_batch(i).inner(0).images.data_ptr(); };
+  const void* first = address(0);
+  const void* second = address(1);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(address(2), first);
+  EXPECT_EQ(address(3), second);
+  pipeline.begin_epoch(1, 16);  // with a batch still being prepared
+  EXPECT_EQ(address(0), first);
+}
+
+TEST(BatchPipeline, MayBeLeftInTheMiddleOrAskedOutOfOrder) {
+  BatchSource source = source_of(96, 8, Sampling::kEpoch);
+  BatchPipeline pipeline(source);
+  pipeline.begin_epoch(0, 16);
+  pipeline.outer_batch(0);
+  EXPECT_EQ(members(pipeline.outer_batch(4)), members(source.outer_batch(4)));
+  EXPECT_EQ(members(pipeline.outer_batch(2)), members(source.outer_batch(2)));
 }
 
 }  // namespace

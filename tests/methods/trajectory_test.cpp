@@ -6,6 +6,7 @@
 #include <map>
 
 #include "networks/weight_file.h"
+#include "support/fixture.h"
 #include "support/rig.h"
 
 namespace batchplus {
@@ -23,9 +24,8 @@ constexpr double kWeightDecay = 1e-3;
 
 struct Fixture {
   explicit Fixture(const std::string& network) {
-    const auto path =
-        std::filesystem::path(BATCHPLUS_SOURCE_DIR) / "tests/fixtures" / ("trajectories_" + network + ".pt");
-    for (const auto& [name, tensor] : read_weights(path)) tensors[name] = tensor;
+    for (const auto& [name, tensor] : read_weights(testing::fixture("trajectories_" + network + ".pt")))
+      tensors[name] = tensor;
   }
   StateDict under(const std::string& prefix) const {
     StateDict state;

@@ -7,19 +7,16 @@
 
 #include "networks/small_cnn.h"
 #include "support/expect_error.h"
+#include "support/fixture.h"
 #include "support/scratch.h"
 #include "util/file.h"
 
 namespace batchplus {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::expect_error;
+using testing::fixture;
 using testing::Scratch;
-
-fs::path fixture(const std::string& name) {
-  return fs::path(BATCHPLUS_SOURCE_DIR) / "tests/fixtures" / name;
-}
 
 std::shared_ptr<SmallCnn> network() {
   return std::make_shared<SmallCnn>(
@@ -132,69 +129,6 @@ TEST(ReadWeights, SurvivesFlippedBytes) {
     }
   }
   EXPECT_GT(refused, 0);
-}
-
-std::map<std::string, std::string> one_storage(size_t bytes) {
-  return {{"0", std::string(bytes, '\0')}};
-}
-
-std::string pickled_number(int32_t value) {
-  return "J" + std::string(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-std::string pickled_text(const std::string& value) {
-  const auto length = static_cast<uint32_t>(value.size());
-  return "X" + std::string(reinterpret_cast<const char*>(&length), sizeof length) + value;
-}
-
-/// A pickle of {"w": _rebuild_tensor_v2(storage 0, offset, (size,), (stride,), False, None)}.
-std::string pickle_of(int32_t offset, int32_t size, int32_t stride) {
-  return "\x80\x02}(" + pickled_text("w") + "ctorch._utils\n_rebuild_tensor_v2\n((" +
-         pickled_text("storage") + "ctorch\nFloatStorage\n" + pickled_text("0") + pickled_text("cpu") +
-         pickled_number(4) + "tQ" + pickled_number(offset) + "(" + pickled_number(size) + "t(" +
-         pickled_number(stride) + "t\x89NtRu.";
-}
-
-TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
-  EXPECT_EQ(read_pickled_state_dict(pickle_of(1, 3, 1), one_storage(16), "x").front().second.numel(), 3);
-  for (const auto& [offset, size, stride] : std::vector<std::array<int32_t, 3>>{{2, 3, 1},
-                                                                                {0, 5, 1},
-                                                                                {0, 4, 2},
-                                                                                {-1, 2, 1},
-                                                                                {0, -1, 1},
-                                                                                {0, 2, -1},
-                                                                                {0, 2000000000, 0},
-                                                                                {5, 0, 1}}) {
-    expect_error([&, o = offset, s = size,
-                  st = stride] { read_pickled_state_dict(pickle_of(o, s, st), one_storage(16), "x"); },
-                 {"does not fit its storage"});
-  }
-  expect_error([] { read_pickled_state_dict(pickle_of(0, 1, 1), {}, "x"); }, {"storage '0' is missing"});
-}
-
-TEST(PickleReader, CallsNothingThatTheFileNames) {
-  // What pickle.loads would run as os.system("touch hacked").
-  const std::string pickle =
-      "\x80\x02}(" + pickled_text("a") + "cos\nsystem\n(" + pickled_text("touch hacked") + "tRu.";
-  EXPECT_TRUE(read_pickled_state_dict(pickle, {}, "x").empty());
-  EXPECT_FALSE(fs::exists("hacked"));
-}
-
-TEST(PickleReader, SurvivesDeepNestingAndCycles) {
-  std::string deep = "\x80\x02";
-  for (int i = 0; i < 200000; ++i) deep += ']';
-  for (int i = 0; i < 199999; ++i) deep += 'a';
-  expect_error([&] { read_pickled_state_dict(deep + ".", {}, "x"); }, {"dictionary"});
-  const std::string cycle = "\x80\x02}q\x07" + pickled_text("a") + "h\x07s.";
-  EXPECT_TRUE(read_pickled_state_dict(cycle, {}, "x").empty());
-}
-
-TEST(PickleReader, RefusesNonsense) {
-  for (const std::string& nonsense :
-       {std::string(), std::string("."), std::string("\x80\x02t."), std::string("hello"),
-        std::string("\x80\x02}(u"), std::string("h\x05."), std::string("R."), std::string("Q.")}) {
-    EXPECT_THROW(read_pickled_state_dict(nonsense, {}, "x"), Error) << nonsense;
-  }
 }
 
 }  // namespace

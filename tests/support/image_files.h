@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <string>
 
-#include "data/cifar.h"
 #include "util/file.h"
 
 namespace batchplus::testing {
@@ -21,10 +20,22 @@ inline std::string cifar_records(int64_t records, int64_t first = 0) {
 inline void write_cifar10(const std::filesystem::path& folder, int64_t records) {
   make_directories(folder);
   int64_t first = 0;
-  for (const auto& name : cifar10_files()) {
+  for (const std::string name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                 "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}) {
     write_file_atomically(folder / name, cifar_records(records, first));
     first += records;
   }
+}
+
+/// CIFAR-100's two files, with fine label i % 100 and coarse label i % 20.
+inline std::string cifar100_records(int64_t records) {
+  std::string bytes;
+  for (int64_t i = 0; i < records; ++i) {
+    bytes.push_back(static_cast<char>(i % 20));
+    bytes.push_back(static_cast<char>(i % 100));
+    for (int64_t p = 0; p < 3072; ++p) bytes.push_back(static_cast<char>((i + p) % 251));
+  }
+  return bytes;
 }
 
 inline std::string big_endian(uint32_t number) {

@@ -31,7 +31,7 @@ struct Session {
         warmup(make_method(rig, "sgd", {kInner, kInner})) {}
 
   TrainResult run(const TrainOptions& options) {
-    Trainer trainer({source, rig.oracle, rig.budget, method, &warmup,
+    Trainer trainer({batches, rig.oracle, rig.budget, method, &warmup,
                      [this] {
                        ++evaluations;
                        return Evaluation{10, 1.0, 50.0 - evaluations};
@@ -48,6 +48,7 @@ struct Session {
 
   Rig rig;
   BatchSource source;
+  BatchPipeline batches{source};
   Method method;
   Method warmup;
   int evaluations = 0;

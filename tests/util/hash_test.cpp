@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "support/expect_error.h"
+#include "support/scratch.h"
+
 namespace batchplus {
 namespace {
 
@@ -13,11 +16,26 @@ TEST(Sha256, HasThePublishedDigests) {
 }
 
 TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
-  Sha256 hash;
+  Hash hash;
   hash.add("a");
   hash.add("");
   hash.add("bc");
   EXPECT_EQ(hash.hex(), sha256_hex("abc"));
+}
+
+// RFC 1321, appendix A.5.
+TEST(Md5, HasThePublishedDigests) {
+  Hash hash(HashKind::kMd5);
+  hash.add("message digest");
+  EXPECT_EQ(hash.hex(), "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
+TEST(HashFile, EqualsTheHashOfTheBytesInMemory) {
+  const testing::Scratch scratch;
+  const std::string bytes((size_t{1} << 20) + 17, 'x');  // more than one piece
+  write_file_atomically(scratch / "file", bytes);
+  EXPECT_EQ(hash_file(scratch / "file"), sha256_hex(bytes));
+  testing::expect_error([&] { hash_file(scratch / "none"); }, {"cannot read file", "none"});
 }
 
 }  // namespace

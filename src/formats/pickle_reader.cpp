@@ -1,6 +1,5 @@
-#include "networks/pickle_reader.h"
+#include "formats/pickle_reader.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -22,12 +21,12 @@ struct Global {
 };
 /// A storage named by a persistent id.
 struct Storage {
-  torch::ScalarType type;
+  ElementType type;
   std::string key;
 };
 /// Containers live in the machine's arena, so that neither depth nor cycles matter when they are destroyed.
 using Value =
-    std::variant<Nothing, bool, int64_t, double, std::string, Global, Storage, torch::Tensor, Container*>;
+    std::variant<Nothing, bool, int64_t, double, std::string, Global, Storage, StoredTensor, Container*>;
 
 struct Container {
   bool is_dict = false;
@@ -35,13 +34,13 @@ struct Container {
   std::vector<Value> items;
 };
 
-const std::map<std::string, torch::ScalarType>& storage_types() {
-  static const std::map<std::string, torch::ScalarType> types = {
-      {"torch FloatStorage", torch::kFloat32}, {"torch DoubleStorage", torch::kFloat64},
-      {"torch HalfStorage", torch::kFloat16},  {"torch BFloat16Storage", torch::kBFloat16},
-      {"torch LongStorage", torch::kInt64},    {"torch IntStorage", torch::kInt32},
-      {"torch ShortStorage", torch::kInt16},   {"torch CharStorage", torch::kInt8},
-      {"torch ByteStorage", torch::kUInt8},    {"torch BoolStorage", torch::kBool},
+const std::map<std::string, ElementType>& storage_types() {
+  static const std::map<std::string, ElementType> types = {
+      {"torch FloatStorage", ElementType::kFloat32}, {"torch DoubleStorage", ElementType::kFloat64},
+      {"torch HalfStorage", ElementType::kFloat16},  {"torch BFloat16Storage", ElementType::kBFloat16},
+      {"torch LongStorage", ElementType::kInt64},    {"torch IntStorage", ElementType::kInt32},
+      {"torch ShortStorage", ElementType::kInt16},   {"torch CharStorage", ElementType::kInt8},
+      {"torch ByteStorage", ElementType::kUInt8},    {"torch BoolStorage", ElementType::kBool},
   };
   return types;
 }
@@ -52,10 +51,9 @@ constexpr int64_t kMostSharing = 2;
 /// The stack machine of the pickle protocol.
 class PickleMachine {
  public:
-  PickleMachine(const std::string& pickle, const std::map<std::string, std::string>& storages,
-                std::string where)
+  PickleMachine(const std::string& pickle, const StorageSizes& storages, std::string where)
       : bytes_(pickle), storages_(storages), where_(std::move(where)) {
-    for (const auto& [key, bytes] : storages) elements_stored_ += static_cast<int64_t>(bytes.size());
+    for (const auto& [key, bytes] : storages) bytes_stored_ += bytes;
   }
 
   Value run() {
@@ -177,13 +175,13 @@ class PickleMachine {
   }
 
   /// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
-  torch::Tensor rebuild_tensor(const std::vector<Value>& arguments) {
+  StoredTensor rebuild_tensor(const std::vector<Value>& arguments) {
     if (arguments.size() < 4) fail("a tensor is described wrongly");
     const auto* storage = std::get_if<Storage>(&arguments[0]);
     if (storage == nullptr) fail("a tensor has no storage");
     const auto bytes = storages_.find(storage->key);
     if (bytes == storages_.end()) fail(fmt::format("storage '{}' is missing", storage->key));
-    const auto elements = static_cast<int64_t>(bytes->second.size() / torch::elementSize(storage->type));
+    const auto elements = bytes->second / element_bytes(storage->type);
     const int64_t offset = integer(arguments[1]);
     const auto sizes = integers(arguments[2]);
     const auto strides = integers(arguments[3]);
@@ -201,13 +199,9 @@ class PickleMachine {
       fits = last <= elements;
     }
     if (!fits || (count > 0 && last >= elements)) fail("a tensor does not fit its storage");
-    elements_built_ += count;
-    if (elements_built_ > kMostSharing * elements_stored_)
-      fail("its tensors claim more memory than the file has");
-    // from_blob wants a mutable pointer; the copy only reads it.
-    const torch::Tensor whole =
-        torch::from_blob(const_cast<char*>(bytes->second.data()), {elements}, storage->type);
-    return whole.as_strided(sizes, strides, offset).clone();
+    bytes_built_ += count * element_bytes(storage->type);
+    if (bytes_built_ > kMostSharing * bytes_stored_) fail("its tensors claim more memory than the file has");
+    return {"", storage->type, storage->key, offset, sizes, strides};
   }
 
   void call() {
@@ -298,11 +292,11 @@ class PickleMachine {
   }
 
   const std::string& bytes_;
-  const std::map<std::string, std::string>& storages_;
+  const StorageSizes& storages_;
   std::string where_;
   size_t position_ = 0;
-  int64_t elements_stored_ = 0;
-  int64_t elements_built_ = 0;
+  int64_t bytes_stored_ = 0;
+  int64_t bytes_built_ = 0;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::map<int64_t, Value> memo_;
@@ -317,9 +311,24 @@ const Container* as_dict(const Value& value) {
 
 }  // namespace
 
-StateDict read_pickled_state_dict(const std::string& pickle,
-                                  const std::map<std::string, std::string>& storages,
-                                  const std::string& where) {
+int64_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat64:
+    case ElementType::kInt64: return 8;
+    case ElementType::kFloat32:
+    case ElementType::kInt32: return 4;
+    case ElementType::kFloat16:
+    case ElementType::kBFloat16:
+    case ElementType::kInt16: return 2;
+    case ElementType::kInt8:
+    case ElementType::kUInt8:
+    case ElementType::kBool: return 1;
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every type");
+}
+
+std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, const StorageSizes& storages,
+                                                  const std::string& where) {
   PickleMachine machine(pickle, storages, where);
   const Value top = machine.run();
   const Container* dict = as_dict(top);
@@ -336,11 +345,14 @@ StateDict read_pickled_state_dict(const std::string& pickle,
   for_each(*dict, [&](const std::string& key, const Value& value) {
     if (key == "state_dict" && as_dict(value) != nullptr) dict = as_dict(value);
   });
-  StateDict state;
+  std::vector<StoredTensor> tensors;
   for_each(*dict, [&](const std::string& key, const Value& value) {
-    if (const auto* tensor = std::get_if<torch::Tensor>(&value)) state.emplace_back(key, *tensor);
+    if (const auto* tensor = std::get_if<StoredTensor>(&value)) {
+      tensors.push_back(*tensor);
+      tensors.back().name = key;
+    }
   });
-  return state;
+  return tensors;
 }
 
 }  // namespace batchplus

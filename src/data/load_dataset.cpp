@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "data/registry.h"
+#include "formats/gzip.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/hash.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+/// Whether the file, unpacked, has the digest.
+bool has_digest(const fs::path& folder, const std::string& name, const std::string& digest) {
+  const fs::path file = plain_or_gzip(folder, name);
+  if (file.extension() != ".gz") return digest_like(file, digest) == digest;
+  return sha256_hex(gunzip(read_file(file), file.string())) == digest;
+}
+
+void require_shape(const DatasetInfo& info, const ImageSet& set, const std::string& where) {
+  const auto shape = set.images.sizes();
+  if (shape[1] == info.channels && shape[2] == info.side && shape[3] == info.side) return;
+  throw Error("the images have another size",
+              {where, fmt::format("{} x {} x {}", shape[1], shape[2], shape[3]),
+               fmt::format("{} has {} x {} x {}", info.name, info.channels, info.side, info.side)});
+}
+
+}  // namespace
+
+fs::path data_directory(const std::string& given) {
+  if (!given.empty()) {
+    if (!fs::is_directory(given)) {
+      throw Error("no such data directory", {"--data-dir", given, "create it, or name another one"});
+    }
+    return given;
+  }
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const auto data = environment("BATCHPLUS_DATA"); !data.empty()) return data;
+  if (const auto cache = environment("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "batchplus";
+  return fs::path(environment("HOME")) / ".cache" / "batchplus";
+}
+
+std::optional<DatasetLocation> locate(const DatasetInfo& info, const fs::path& directory) {
+  if (info.files.empty()) return DatasetLocation{info.system_folder};
+  for (const fs::path& folder : {directory / info.folder, directory, info.system_folder}) {
+    const bool is_complete =
+        !folder.empty() && std::all_of(info.files.begin(), info.files.end(), [&](const auto& file) {
+          return fs::exists(plain_or_gzip(folder, file));
+        });
+    if (is_complete) return DatasetLocation{folder};
+  }
+  const fs::path archive = directory / info.sources.archive;
+  if (!info.sources.archive.empty() && fs::exists(archive)) return DatasetLocation{archive, true};
+  return std::nullopt;
+}
+
+std::string to_string(Verification verification) {
+  switch (verification) {
+    case Verification::kOfficial: return "official";
+    case Verification::kAsFetched: return "as fetched";
+    case Verification::kLayout: return "layout";
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every kind");
+}
+
+Verification verify_files(const DatasetInfo& info, const DatasetLocation& location) {
+  if (info.files.empty()) return Verification::kLayout;
+  if (location.is_archive) {
+    const std::string& md5 = info.sources.official.front().md5;
+    return digest_like(location.path, md5) == md5 ? Verification::kOfficial : Verification::kLayout;
+  }
+  const bool is_as_fetched = verify_recorded_checksums(location.path);
+  const auto& known = info.sources.checksums;
+  const bool is_official = std::all_of(info.files.begin(), info.files.end(), [&](const auto& name) {
+    const auto entry = known.find(name);
+    return entry != known.end() && has_digest(location.path, name, entry->second);
+  });
+  if (is_official) return Verification::kOfficial;
+  return is_as_fetched ? Verification::kAsFetched : Verification::kLayout;
+}
+
+Dataset load_dataset_at(const DatasetInfo& info, const DatasetLocation& location) {
+  Dataset dataset = info.load(location);
+  dataset.name = info.name;
+  require_shape(info, dataset.train, location.path.string());
+  require_shape(info, dataset.test, location.path.string());
+  dataset.normalization =
+      info.normalization.mean.empty() ? measure_normalization(dataset.train) : info.normalization;
+  return dataset;
+}
+
+Dataset load_dataset(const DatasetInfo& info, const fs::path& directory) {
+  const auto location = locate(info, directory);
+  if (!location) {
+    throw Error(fmt::format("dataset {} is not there, or not complete", info.name),
+                {(directory / info.folder).string(), fmt::format("needs {}", join(info.files, ", ")),
+                 info.how_to_get});
+  }
+  if (!info.files.empty() && !location->is_archive) verify_recorded_checksums(location->path);
+  return load_dataset_at(info, *location);
+}
+
+Normalization parse_normalization(const std::string& text, const Dataset& dataset) {
+  const auto channels = static_cast<size_t>(dataset.channels());
+  if (text == "auto") return dataset.normalization;
+  if (text == "none") return {std::vector<double>(channels, 0.0), std::vector<double>(channels, 1.0)};
+  const std::string where = "--normalize";
+  Normalization normalization;
+  if (text == "imagenet") {
+    normalization = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+  } else {
+    const auto halves = split(text, '/');
+    if (halves.size() != 2) {
+      throw Error("not a normalisation",
+                  {where, text, "auto, none, imagenet, or means/stds like 0.5,0.5,0.5/0.2,0.2,0.2"});
+    }
+    for (const auto& number : split(halves[0], ','))
+      normalization.mean.push_back(parse_number(number, where));
+    for (const auto& number : split(halves[1], ',')) normalization.std.push_back(parse_number(number, where));
+  }
+  const bool is_usable = normalization.mean.size() == channels && normalization.std.size() == channels &&
+                         std::all_of(normalization.std.begin(), normalization.std.end(),
+                                     [](double std) { return std > 0 && std < 1e30; });
+  if (!is_usable) {
+    throw Error(
+        "normalisation does not fit the dataset",
+        {where, text,
+         fmt::format("{} has {} channels; standard deviations must be positive", dataset.name, channels)});
+  }
+  return normalization;
+}
+
+}  // namespace batchplus

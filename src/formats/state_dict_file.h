@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/archive.h"
+#include "formats/pickle_reader.h"
+
+namespace batchplus {
+
+/// A PyTorch state dict as its file holds it: the storages' bytes and the tensors that view them.
+struct StateDictFile {
+  ArchiveFiles storages;
+  std::vector<StoredTensor> tensors;
+};
+
+/// Reads what torch.save(model.state_dict(), file) writes (zip format), also nested under "state_dict".
+/// Nothing in the file is executed. `where` names it in errors.
+StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where);
+
+}  // namespace batchplus

@@ -1,0 +1,33 @@
+#include "util/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "util/file.h"
+
+namespace batchplus {
+
+FileLock::FileLock(const std::filesystem::path& path, const std::function<void()>& on_wait)
+    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  int result = descriptor_ < 0 ? -1 : ::flock(descriptor_, LOCK_EX | LOCK_NB);
+  if (descriptor_ >= 0 && result != 0 && errno == EWOULDBLOCK) {
+    if (on_wait) on_wait();
+    do {
+      result = ::flock(descriptor_, LOCK_EX);
+    } while (result != 0 && errno == EINTR);
+  }
+  if (result != 0) {
+    const int problem = errno;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw_system_error("cannot lock file", path, problem);
+  }
+}
+
+FileLock::~FileLock() {
+  ::close(descriptor_);
+}
+
+}  // namespace batchplus

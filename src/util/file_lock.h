@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+namespace batchplus {
+
+/// Holds a file locked against other processes until the end of the scope; the lock of a process that died is
+/// free. Waits for another holder, after telling `on_wait` once.
+class FileLock {
+ public:
+  explicit FileLock(const std::filesystem::path& path, const std::function<void()>& on_wait = {});
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace batchplus

@@ -1,0 +1,46 @@
+#include "formats/png_image.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+#include "support/fixture.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+using testing::fixture;
+
+TEST(Png, RoundTrips) {
+  RgbImage image{3, 2, {}};
+  for (uint8_t i = 0; i < 18; ++i) image.pixels.push_back(static_cast<uint8_t>(i * 14));
+  const RgbImage read = decode_png(encode_png(image), "x");
+  EXPECT_EQ(read.width, 3);
+  EXPECT_EQ(read.height, 2);
+  EXPECT_EQ(read.pixels, image.pixels);
+}
+
+// Pillow's file; make_images.py sets red to 6 x and green to 5 y.
+TEST(Png, ReadsAnotherProgramsFile) {
+  const RgbImage image = decode_png(read_file(fixture("picture_40x48.png")), "x");
+  ASSERT_EQ(image.width, 40);
+  ASSERT_EQ(image.height, 48);
+  const uint8_t* pixel = image.pixels.data() + 3 * (7 * 40 + 11);
+  EXPECT_EQ(pixel[0], 66);
+  EXPECT_EQ(pixel[1], 35);
+}
+
+TEST(Png, RefusesDamagedFilesAndNamesThem) {
+  const std::string whole = read_file(fixture("picture_40x48.png"));
+  expect_error([&] { decode_png(whole.substr(0, whole.size() / 2), "cut.png"); },
+               {"cannot decode", "cut.png"});
+  expect_error([&] { decode_png("no picture", "x.png"); }, {"cannot decode", "x.png"});
+  expect_error([&] { decode_png("", "x.png"); }, {"cannot decode", "x.png"});
+  std::string huge = whole;
+  huge[16] = huge[20] = 0x0f;  // width and height of 252 million; the header's checksum is wrong as well
+  expect_error([&] { decode_png(huge, "x.png"); }, {"x.png"});
+}
+
+}  // namespace
+}  // namespace batchplus
