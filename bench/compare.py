@@ -7,24 +7,12 @@ median over the rounds with the smallest and largest."""
 
 import argparse
 import statistics
-import subprocess
 import time
 
 import torch
 from torch.nn import functional as F
 
-
-class Worker:
-    """BatchPlus, training on demand."""
-
-    def __init__(self, binary, model, batch, threads):
-        self.process = subprocess.Popen([binary, model, str(batch), str(threads)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-
-    def seconds(self, method, steps):
-        self.process.stdin.write(f"{method} {steps}\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+from ratios import Process, ratios, spread
 
 
 class PyTorchMlp:
@@ -58,26 +46,6 @@ class PyTorchMlp:
         return time.perf_counter() - start
 
 
-def ratios(first, second, rounds):
-    """second's time over first's, and both medians, alternating which goes first."""
-    first(), second()
-    pairs = []
-    for i in range(rounds):
-        if i % 2:
-            b = second()
-            a = first()
-        else:
-            a = first()
-            b = second()
-        pairs.append((a, b))
-    quotients = [b / a for a, b in pairs]
-    return quotients, statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
-
-
-def spread(values):
-    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f}, n = {len(values)})"
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("worker")
@@ -88,7 +56,7 @@ def main():
 
     print("Time of an inner step, bp-svrg (K = 2) over sgd; 1.5 is what the gradient evaluations alone cost:")
     for model, steps in (("mlp", 100), ("smallcnn", 10)):
-        worker = Worker(options.worker, model, 128, options.threads)
+        worker = Process([options.worker, model, "128", str(options.threads)])
         quotients, sgd, _ = ratios(lambda: worker.seconds("sgd", steps), lambda: worker.seconds("bp-svrg", steps),
                                    options.rounds)
         print(f"  {model:9s} b = 128  {spread(quotients)}, sgd {1e3 * sgd / steps:.2f} ms a step", flush=True)
@@ -96,12 +64,28 @@ def main():
     print("sgd steps per second on mlp, BatchPlus (which assembles its batches from bytes) over the same loop in PyTorch:")
     for batch, steps in ((10, 300), (128, 100)):
         for is_assembling in (True, False):
-            worker, pytorch = Worker(options.worker, "mlp", batch, options.threads), PyTorchMlp(batch, is_assembling)
+            worker = Process([options.worker, "mlp", str(batch), str(options.threads)])
+            pytorch = PyTorchMlp(batch, is_assembling)
             quotients, ours, theirs = ratios(lambda: worker.seconds("sgd", steps), lambda: pytorch.seconds(steps),
                                              options.rounds)
             what = "assembling too" if is_assembling else "on ready tensors"
             print(f"  b = {batch:3d}, PyTorch {what:16s}  {spread(quotients)}, {steps / ours:.0f} and"
                   f" {steps / theirs:.0f} steps/s", flush=True)
+
+    print("Data pipeline, bp-svrg with b = 128: share of a step spent waiting for batches, in percent; and time of a step"
+          " without the pipeline over time with it:")
+    for model, steps in (("mlp", 100), ("smallcnn", 10), ("resnet32", 2)):
+        worker = Process([options.worker, model, "128", str(options.threads)])
+        shares = []
+
+        def with_pipeline():
+            seconds, waited = worker.numbers("bp-svrg", steps)
+            shares.append(100 * waited / seconds)
+            return seconds
+
+        quotients, ours, _ = ratios(with_pipeline, lambda: worker.seconds("sync:bp-svrg", steps), min(options.rounds, 15))
+        print(f"  {model:9s} waiting {spread(shares)} %; without over with {spread(quotients)}, {1e3 * ours / steps:.2f} ms"
+              " a step", flush=True)
 
 
 main()

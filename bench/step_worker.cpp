@@ -1,15 +1,17 @@
 // Trains on demand, so that a driver can interleave it with others in one run.
 //   step_worker MODEL BATCH THREADS
-// reads lines "METHOD STEPS" and answers each with the seconds that so many inner steps took. Batches are
-// assembled from bytes as in a real run; evaluation is not part of it. "data:METHOD STEPS" only assembles
-// them.
+// reads lines "METHOD STEPS" and answers each with the seconds that so many inner steps took, and how many of
+// them were spent waiting for batches. Batches are assembled from bytes as in a real run; evaluation is not
+// part of it. "sync:METHOD STEPS" does without the pipeline: each batch is assembled when it is needed.
 
 #include <cstdio>
 #include <iostream>
 #include <map>
 #include <memory>
 
+#include "bench/resnet32.h"
 #include "core/memory.h"
+#include "data/batch_pipeline.h"
 #include "data/registry.h"
 #include "methods/method.h"
 #include "methods/registry.h"
@@ -20,16 +22,21 @@
 namespace batchplus {
 namespace {
 
+Model build_model(const std::string& name, int64_t classes) {
+  if (name == "resnet32") return Model(std::make_shared<Resnet32>());
+  return build_network(find_network(name), {.classes = classes}, /*seed=*/1);
+}
+
 /// One method in training, ready to go on.
 class Session {
  public:
   Session(const std::string& model_name, const std::string& method_name, int64_t batch,
           const Dataset& dataset)
       : info_(find_method(method_name, "method")),
-        model_(build_network(find_network(model_name), {.classes = dataset.classes()}, /*seed=*/1)),
+        model_(build_model(model_name, dataset.classes())),
         parameters_(*model_.module),
         oracle_(model_, parameters_, budget_),
-        source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, false),
+        source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, /*is_augmenting=*/true),
                 {.seed = 1, .inner_size = batch}) {
     EstimatorOptions options;
     if (!info_.coefficient.empty())
@@ -43,17 +50,24 @@ class Session {
     source_.begin_epoch(epoch_, outer);
   }
 
-  double run(int64_t inner_steps, bool is_data_only) {
+  struct Times {
+    double seconds = 0;
+    double waited_seconds = 0;
+  };
+
+  Times run(int64_t inner_steps, bool has_pipeline) {
     const Stopwatch stopwatch;
+    const double waited_before = pipeline_.waited_seconds();
     for (int64_t done = 0; done < inner_steps;) {
       if (next_ == source_.outer_batches()) {
         next_ = 0;
-        source_.begin_epoch(++epoch_, method_->outer_batch_size());
+        pipeline_.begin_epoch(++epoch_, method_->outer_batch_size());
       }
-      const OuterBatch outer = source_.outer_batch(next_++);
-      done += is_data_only ? outer.inner_batches() : method_->run(outer, 0, 0.01).inner_steps;
+      const int64_t i = next_++;
+      const OuterBatch outer = has_pipeline ? pipeline_.outer_batch(i) : source_.outer_batch(i, buffer_);
+      done += method_->run(outer, 0, 0.01).inner_steps;
     }
-    return stopwatch.seconds();
+    return {stopwatch.seconds(), pipeline_.waited_seconds() - waited_before};
   }
 
  private:
@@ -63,6 +77,8 @@ class Session {
   GradientBudget budget_;
   GradientOracle oracle_;
   BatchSource source_;
+  BatchPipeline pipeline_{source_};
+  BatchBuffer buffer_;
   std::unique_ptr<Method> method_;
   int64_t epoch_ = 0;
   int64_t next_ = 0;
@@ -74,11 +90,13 @@ void serve(const std::string& model, int64_t batch) {
   std::string method;
   int64_t steps = 0;
   while (std::cin >> method >> steps) {
-    const bool is_data_only = method.starts_with("data:");
-    if (is_data_only) method = method.substr(5);
+    // A session of its own for each way, so that neither disturbs the other's batches.
     auto& session = sessions[method];
+    const bool has_pipeline = !method.starts_with("sync:");
+    if (!has_pipeline) method = method.substr(5);
     if (!session) session = std::make_unique<Session>(model, method, batch, dataset);
-    std::printf("%.9f\n", session->run(steps, is_data_only));
+    const Session::Times times = session->run(steps, has_pipeline);
+    std::printf("%.9f %.9f\n", times.seconds, times.waited_seconds);
     std::fflush(stdout);
   }
 }

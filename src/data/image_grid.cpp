@@ -72,18 +72,16 @@ struct Layout {
   int block_width;
   int64_t blocks;
   int64_t rows_per_block;
+  /// Where the rows begin.
+  int top;
 
   int x(int64_t row, int64_t column) const {
     return kMargin + static_cast<int>(row / rows_per_block) * block_width + label_width +
            static_cast<int>(column) * (cell + kGap);
   }
-  int y(int64_t row) const {
-    return kMargin + 2 * kHeading + static_cast<int>(row % rows_per_block) * (cell + kGap);
-  }
+  int y(int64_t row) const { return top + static_cast<int>(row % rows_per_block) * (cell + kGap); }
   int width() const { return kMargin + static_cast<int>(blocks) * block_width; }
-  int height() const {
-    return kMargin + 2 * kHeading + static_cast<int>(rows_per_block) * (cell + kGap) + kMargin;
-  }
+  int height() const { return top + static_cast<int>(rows_per_block) * (cell + kGap) + kMargin; }
 };
 
 void use_font(cairo_t* context, bool is_bold) {
@@ -112,6 +110,7 @@ Layout lay_out(const ImageGrid& grid, cairo_t* context) {
     columns = std::max(columns, row.images.size());
   }
   Layout layout{};
+  layout.top = kMargin + (grid.column_titles.empty() ? 1 : 2) * kHeading;
   layout.cell = static_cast<int>(grid.rows.front().images.front().width) * kScale;
   layout.label_width = static_cast<int>(label_width) + 10;
   layout.blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
@@ -190,7 +189,7 @@ std::string draw_grid(const ImageGrid& grid) {
   for (int64_t block = 0; block < layout.blocks; ++block) {
     for (size_t column = 0; column < grid.column_titles.size(); ++column) {
       draw_text(context.get(), layout.x(block * layout.rows_per_block, static_cast<int64_t>(column)),
-                kMargin + 2 * kHeading - 8, grid.column_titles[column]);
+                layout.top - 8, grid.column_titles[column]);
     }
   }
   for (size_t r = 0; r < grid.rows.size(); ++r)
