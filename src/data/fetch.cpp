@@ -33,6 +33,12 @@ class Fetch {
         staged_(scratch_.path() / info.name) {
     make_directories(staged_);
   }
+  ~Fetch() {
+    std::error_code ignored;
+    fs::remove(downloads_, ignored);  // only if nothing is in it
+  }
+  Fetch(const Fetch&) = delete;
+  Fetch& operator=(const Fetch&) = delete;
 
   void run(const fs::path& folder) {
     bring();

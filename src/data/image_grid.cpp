@@ -1,12 +1,11 @@
 #include "data/image_grid.h"
 
-#include <cairo/cairo.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "data/augmentation.h"
+#include "formats/canvas.h"
 #include "util/error.h"
 
 namespace batchplus {
@@ -17,10 +16,6 @@ constexpr int kGap = 3;
 constexpr int kMargin = 16;
 constexpr int kHeading = 24;
 constexpr int64_t kRowsPerBlock = 25;
-constexpr double kFontSize = 14;
-
-using Surface = std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)>;
-using Context = std::unique_ptr<cairo_t, void (*)(cairo_t*)>;
 
 /// [C,H,W] bytes as a picture; one channel is grey.
 RgbImage to_picture(const uint8_t* planes, int64_t channels, int64_t height, int64_t width) {
@@ -30,39 +25,6 @@ RgbImage to_picture(const uint8_t* planes, int64_t channels, int64_t height, int
       picture.pixels[3 * p + c] = planes[std::min(c, channels - 1) * height * width + p];
   }
   return picture;
-}
-
-/// cairo wants each pixel in a word.
-Surface to_surface(const RgbImage& image) {
-  Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(image.width),
-                                             static_cast<int>(image.height)),
-                  cairo_surface_destroy);
-  cairo_surface_flush(surface.get());
-  auto* words = cairo_image_surface_get_data(surface.get());
-  const int stride = cairo_image_surface_get_stride(surface.get());
-  for (int64_t y = 0; y < image.height; ++y) {
-    auto* row = reinterpret_cast<uint32_t*>(words + y * stride);
-    for (int64_t x = 0; x < image.width; ++x) {
-      const uint8_t* pixel = image.pixels.data() + 3 * (y * image.width + x);
-      row[x] = uint32_t{pixel[0]} << 16 | uint32_t{pixel[1]} << 8 | pixel[2];
-    }
-  }
-  cairo_surface_mark_dirty(surface.get());
-  return surface;
-}
-
-RgbImage from_surface(cairo_surface_t* surface) {
-  cairo_surface_flush(surface);
-  RgbImage image{cairo_image_surface_get_width(surface), cairo_image_surface_get_height(surface), {}};
-  const auto* words = cairo_image_surface_get_data(surface);
-  const int stride = cairo_image_surface_get_stride(surface);
-  for (int64_t y = 0; y < image.height; ++y) {
-    const auto* row = reinterpret_cast<const uint32_t*>(words + y * stride);
-    for (int64_t x = 0; x < image.width; ++x) {
-      for (const int shift : {16, 8, 0}) image.pixels.push_back(static_cast<uint8_t>(row[x] >> shift));
-    }
-  }
-  return image;
 }
 
 /// Where everything goes, in pixels.
@@ -84,29 +46,12 @@ struct Layout {
   int height() const { return top + static_cast<int>(rows_per_block) * (cell + kGap) + kMargin; }
 };
 
-void use_font(cairo_t* context, bool is_bold) {
-  cairo_select_font_face(context, "sans", CAIRO_FONT_SLANT_NORMAL,
-                         is_bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-  cairo_set_font_size(context, kFontSize);
-}
-
-double text_width(cairo_t* context, const std::string& text) {
-  cairo_text_extents_t extents;
-  cairo_text_extents(context, text.c_str(), &extents);
-  return extents.x_advance;
-}
-
-void draw_text(cairo_t* context, double x, double baseline, const std::string& text) {
-  cairo_move_to(context, x, baseline);
-  cairo_show_text(context, text.c_str());
-}
-
-Layout lay_out(const ImageGrid& grid, cairo_t* context) {
+Layout lay_out(const ImageGrid& grid) {
   const auto rows = static_cast<int64_t>(grid.rows.size());
   double label_width = 0;
   size_t columns = 0;
   for (const auto& row : grid.rows) {
-    label_width = std::max(label_width, text_width(context, row.label));
+    label_width = std::max(label_width, Canvas::text_width(row.label));
     columns = std::max(columns, row.images.size());
   }
   Layout layout{};
@@ -119,20 +64,12 @@ Layout lay_out(const ImageGrid& grid, cairo_t* context) {
   return layout;
 }
 
-void draw_row(cairo_t* context, const Layout& layout, const ImageGrid& grid, int64_t r) {
+void draw_row(Canvas& canvas, const Layout& layout, const ImageGrid& grid, int64_t r) {
   const auto& row = grid.rows[r];
-  const double middle = layout.y(r) + layout.cell / 2.0 + kFontSize / 3;
-  draw_text(context, layout.x(r, 0) - 10 - text_width(context, row.label), middle, row.label);
-  for (size_t column = 0; column < row.images.size(); ++column) {
-    const Surface image = to_surface(row.images[column]);
-    cairo_save(context);
-    cairo_translate(context, layout.x(r, static_cast<int64_t>(column)), layout.y(r));
-    cairo_scale(context, kScale, kScale);
-    cairo_set_source_surface(context, image.get(), 0, 0);
-    cairo_pattern_set_filter(cairo_get_source(context), CAIRO_FILTER_NEAREST);
-    cairo_paint(context);
-    cairo_restore(context);
-  }
+  const double middle = layout.y(r) + layout.cell / 2.0 + Canvas::kFontSize / 3;
+  canvas.text(layout.x(r, 0) - 10, middle, row.label, {.alignment = 1});
+  for (size_t column = 0; column < row.images.size(); ++column)
+    canvas.image(layout.x(r, static_cast<int64_t>(column)), layout.y(r), row.images[column], kScale);
 }
 
 }  // namespace
@@ -170,32 +107,18 @@ ImageGrid sample_grid(const ImageSet& set, const std::vector<std::string>& class
 
 std::string draw_grid(const ImageGrid& grid) {
   BATCHPLUS_CHECK(!grid.rows.empty() && !grid.rows.front().images.empty(), "there is something to draw");
-  const Surface probe(cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1), cairo_surface_destroy);
-  const Context measuring(cairo_create(probe.get()), cairo_destroy);
-  use_font(measuring.get(), false);
-  const Layout layout = lay_out(grid, measuring.get());
-  const int width =
-      std::max(layout.width(), 2 * kMargin + static_cast<int>(text_width(measuring.get(), grid.title)) + 40);
-
-  const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, layout.height()),
-                        cairo_surface_destroy);
-  const Context context(cairo_create(surface.get()), cairo_destroy);
-  cairo_set_source_rgb(context.get(), 1, 1, 1);
-  cairo_paint(context.get());
-  cairo_set_source_rgb(context.get(), 0.13, 0.13, 0.13);
-  use_font(context.get(), true);
-  draw_text(context.get(), kMargin, kMargin + kFontSize, grid.title);
-  use_font(context.get(), false);
+  const Layout layout = lay_out(grid);
+  const int title_width = 2 * kMargin + static_cast<int>(1.2 * Canvas::text_width(grid.title));  // it is bold
+  Canvas canvas(std::max(layout.width(), title_width), layout.height());
+  canvas.text(kMargin, kMargin + Canvas::kFontSize, grid.title, {.is_bold = true});
   for (int64_t block = 0; block < layout.blocks; ++block) {
     for (size_t column = 0; column < grid.column_titles.size(); ++column) {
-      draw_text(context.get(), layout.x(block * layout.rows_per_block, static_cast<int64_t>(column)),
-                layout.top - 8, grid.column_titles[column]);
+      canvas.text(layout.x(block * layout.rows_per_block, static_cast<int64_t>(column)), layout.top - 8,
+                  grid.column_titles[column], {});
     }
   }
-  for (size_t r = 0; r < grid.rows.size(); ++r)
-    draw_row(context.get(), layout, grid, static_cast<int64_t>(r));
-  BATCHPLUS_CHECK(cairo_status(context.get()) == CAIRO_STATUS_SUCCESS, "cairo drew everything");
-  return encode_png(from_surface(surface.get()));
+  for (size_t r = 0; r < grid.rows.size(); ++r) draw_row(canvas, layout, grid, static_cast<int64_t>(r));
+  return canvas.png();
 }
 
 }  // namespace batchplus

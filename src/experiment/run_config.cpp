@@ -90,6 +90,22 @@ ConfigField optional_number(std::string key, std::optional<Number> RunConfig::*m
           }};
 }
 
+/// As a TOML string: quotes, backslashes and control characters are escaped.
+std::string quoted(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto code = static_cast<uint8_t>(c);
+    if (c == '"' || c == '\\') {
+      text += {'\\', c};
+    } else if (code < 0x20 || code == 0x7f) {
+      text += fmt::format("\\u{:04x}", code);
+    } else {
+      text += c;
+    }
+  }
+  return text + '"';
+}
+
 }  // namespace
 
 std::string ConfigField::option() const {
@@ -153,14 +169,13 @@ const std::vector<ConfigField>& config_fields() {
 }
 
 std::string to_toml(const RunConfig& config) {
+  const RunConfig defaults;
   std::string toml;
   for (const auto& field : config_fields()) {
     const std::string value = field.get(config);
-    if (value.empty()) continue;
+    if (value.empty() && field.get(defaults).empty()) continue;
     if (field.kind == Kind::kText) {
-      std::string escaped;
-      for (const char c : value) escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-      toml += fmt::format("{} = \"{}\"\n", field.key, escaped);
+      toml += fmt::format("{} = {}\n", field.key, quoted(value));
     } else {
       const bool needs_point = field.kind == Kind::kNumber && value.find_first_of(".e") == std::string::npos;
       toml += fmt::format("{} = {}{}\n", field.key, value, needs_point ? ".0" : "");

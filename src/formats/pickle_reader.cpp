@@ -15,18 +15,20 @@ struct Container;
 
 /// None, and everything that a state dict does not need.
 struct Nothing {};
-/// A name that pickle would import.
+/// What pickle would import: module and name, a line each.
 struct Global {
-  std::string name;
+  std::string_view name;
 };
 /// A storage named by a persistent id.
 struct Storage {
   ElementType type;
-  std::string key;
+  std::string_view key;
 };
-/// Containers live in the machine's arena, so that neither depth nor cycles matter when they are destroyed.
-using Value =
-    std::variant<Nothing, bool, int64_t, double, std::string, Global, Storage, StoredTensor, Container*>;
+/// Small whatever it stands for, because two bytes of a pickle make a copy: texts are views of the pickle.
+/// Tensors and containers live in the machine's arenas, so that neither depth nor cycles matter when they are
+/// destroyed.
+using Value = std::variant<Nothing, bool, int64_t, double, std::string_view, Global, Storage,
+                           const StoredTensor*, Container*>;
 
 struct Container {
   bool is_dict = false;
@@ -34,27 +36,44 @@ struct Container {
   std::vector<Value> items;
 };
 
-const std::map<std::string, ElementType>& storage_types() {
-  static const std::map<std::string, ElementType> types = {
-      {"torch FloatStorage", ElementType::kFloat32}, {"torch DoubleStorage", ElementType::kFloat64},
-      {"torch HalfStorage", ElementType::kFloat16},  {"torch BFloat16Storage", ElementType::kBFloat16},
-      {"torch LongStorage", ElementType::kInt64},    {"torch IntStorage", ElementType::kInt32},
-      {"torch ShortStorage", ElementType::kInt16},   {"torch CharStorage", ElementType::kInt8},
-      {"torch ByteStorage", ElementType::kUInt8},    {"torch BoolStorage", ElementType::kBool},
+const std::map<std::string_view, ElementType>& storage_types() {
+  static const std::map<std::string_view, ElementType> types = {
+      {"torch\nFloatStorage", ElementType::kFloat32}, {"torch\nDoubleStorage", ElementType::kFloat64},
+      {"torch\nHalfStorage", ElementType::kFloat16},  {"torch\nBFloat16Storage", ElementType::kBFloat16},
+      {"torch\nLongStorage", ElementType::kInt64},    {"torch\nIntStorage", ElementType::kInt32},
+      {"torch\nShortStorage", ElementType::kInt16},   {"torch\nCharStorage", ElementType::kInt8},
+      {"torch\nByteStorage", ElementType::kUInt8},    {"torch\nBoolStorage", ElementType::kBool},
   };
   return types;
 }
 
+/// More than any network's tensor has.
+constexpr size_t kMostDimensions = 64;
+/// torch.save numbers its storages.
+constexpr size_t kLongestKey = 64;
+
 /// Tensors may share a storage, but not so that a small file becomes a large allocation.
-constexpr int64_t kMostSharing = 2;
+void require_little_sharing(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
+                            const std::string& where) {
+  constexpr int64_t kMostSharing = 2;
+  int64_t left = 0;
+  for (const auto& [key, bytes] : storages) left += kMostSharing * bytes;
+  for (const StoredTensor& tensor : tensors) {
+    int64_t bytes = element_bytes(tensor.type);
+    for (const int64_t size : tensor.sizes) bytes *= size;
+    left -= bytes;
+    if (left < 0) {
+      throw Error("cannot read the weight file: its tensors claim more memory than the file has",
+                  {where, tensor.name, "save tensors that do not share their memory"});
+    }
+  }
+}
 
 /// The stack machine of the pickle protocol.
 class PickleMachine {
  public:
   PickleMachine(const std::string& pickle, const StorageSizes& storages, std::string where)
-      : bytes_(pickle), storages_(storages), where_(std::move(where)) {
-    for (const auto& [key, bytes] : storages) bytes_stored_ += bytes;
-  }
+      : bytes_(pickle), storages_(storages), where_(std::move(where)) {}
 
   Value run() {
     while (true) {
@@ -73,7 +92,7 @@ class PickleMachine {
 
   std::string_view take(size_t count) {
     if (count > bytes_.size() - position_) fail("it ends early");
-    const std::string_view part(bytes_.data() + position_, count);
+    const std::string_view part = bytes_.substr(position_, count);
     position_ += count;
     return part;
   }
@@ -85,12 +104,14 @@ class PickleMachine {
     return static_cast<int64_t>(number);
   }
 
-  std::string take_line() {
-    const size_t end = bytes_.find('\n', position_);
-    if (end == std::string::npos) fail("it ends early");
-    std::string line(take(end - position_));
+  /// Up to the end of the second line from here.
+  std::string_view take_two_lines() {
+    const size_t first = bytes_.find('\n', position_);
+    const size_t second = first == std::string_view::npos ? first : bytes_.find('\n', first + 1);
+    if (second == std::string_view::npos) fail("it ends early");
+    const std::string_view lines = take(second - position_);
     take(1);
-    return line;
+    return lines;
   }
 
   Value pop() {
@@ -156,6 +177,7 @@ class PickleMachine {
   }
 
   std::vector<int64_t> integers(const Value& value) const {
+    if (sequence(value).size() > kMostDimensions) fail("a tensor has too many dimensions");
     std::vector<int64_t> numbers;
     for (const auto& item : sequence(value)) numbers.push_back(integer(item));
     return numbers;
@@ -166,21 +188,24 @@ class PickleMachine {
     const auto& parts = sequence(id);  // ("storage", type, key, device, elements)
     if (parts.size() < 5) fail("a storage is described wrongly");
     const auto* type = std::get_if<Global>(&parts[1]);
-    const auto* key = std::get_if<std::string>(&parts[2]);
-    if (type == nullptr || key == nullptr) fail("a storage is described wrongly");
+    const auto* key = std::get_if<std::string_view>(&parts[2]);
+    if (type == nullptr || key == nullptr || key->size() > kLongestKey)
+      fail("a storage is described wrongly");
     const auto known = storage_types().find(type->name);
     if (known == storage_types().end())
-      fail(fmt::format("storages of type '{}' are not supported", type->name));
+      fail(fmt::format("storages of type '{}' are not supported",
+                       type->name.substr(type->name.find('\n') + 1)));
     push(Storage{known->second, *key});
   }
 
   /// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
-  StoredTensor rebuild_tensor(const std::vector<Value>& arguments) {
+  const StoredTensor* rebuild_tensor(const std::vector<Value>& arguments) {
     if (arguments.size() < 4) fail("a tensor is described wrongly");
     const auto* storage = std::get_if<Storage>(&arguments[0]);
     if (storage == nullptr) fail("a tensor has no storage");
-    const auto bytes = storages_.find(storage->key);
-    if (bytes == storages_.end()) fail(fmt::format("storage '{}' is missing", storage->key));
+    const std::string key(storage->key);
+    const auto bytes = storages_.find(key);
+    if (bytes == storages_.end()) fail(fmt::format("storage '{}' is missing", key));
     const auto elements = bytes->second / element_bytes(storage->type);
     const int64_t offset = integer(arguments[1]);
     const auto sizes = integers(arguments[2]);
@@ -192,28 +217,27 @@ class PickleMachine {
     int64_t last = offset;
     for (size_t d = 0; fits && d < sizes.size(); ++d) {
       fits = sizes[d] >= 0 && strides[d] >= 0 && sizes[d] <= elements && strides[d] <= elements &&
-             (sizes[d] == 0 || count <= elements / sizes[d]);
+             (sizes[d] <= 1 || (count <= elements / sizes[d] && strides[d] <= elements / (sizes[d] - 1)));
       if (!fits) break;
       count *= sizes[d];
       if (sizes[d] > 0) last += (sizes[d] - 1) * strides[d];
       fits = last <= elements;
     }
     if (!fits || (count > 0 && last >= elements)) fail("a tensor does not fit its storage");
-    bytes_built_ += count * element_bytes(storage->type);
-    if (bytes_built_ > kMostSharing * bytes_stored_) fail("its tensors claim more memory than the file has");
-    return {"", storage->type, storage->key, offset, sizes, strides};
+    tensors_.push_back({"", storage->type, key, offset, sizes, strides});
+    return &tensors_.back();
   }
 
   void call() {
     const Value arguments = pop();
     const Value callee = pop();
     const auto* global = std::get_if<Global>(&callee);
-    const std::string name = global == nullptr ? "" : global->name;
-    if (name == "collections OrderedDict") {
+    const std::string_view name = global == nullptr ? "" : global->name;
+    if (name == "collections\nOrderedDict") {
       push(make({}, true));
-    } else if (name == "torch._utils _rebuild_tensor_v2") {
+    } else if (name == "torch._utils\n_rebuild_tensor_v2") {
       push(rebuild_tensor(sequence(arguments)));
-    } else if (name == "torch._utils _rebuild_parameter" || name == "torch.jit._pickle restore_type_tag") {
+    } else if (name == "torch._utils\n_rebuild_parameter" || name == "torch.jit._pickle\nrestore_type_tag") {
       const auto& values = sequence(arguments);  // the value first, then how it was wrapped
       push(values.empty() ? Value{} : values.front());
     } else {
@@ -223,31 +247,31 @@ class PickleMachine {
 
   void execute(uint8_t opcode) {
     switch (opcode) {
-      case 0x80: take(1); break;                                           // PROTO
-      case 0x95: take(8); break;                                           // FRAME
-      case '(': marks_.push_back(stack_.size()); break;                    // MARK
-      case '0': pop(); break;                                              // POP
-      case 'N': push(Nothing{}); break;                                    // NONE
-      case 0x88: push(true); break;                                        // NEWTRUE
-      case 0x89: push(false); break;                                       // NEWFALSE
-      case 'J': push(take_integer<int32_t>()); break;                      // BININT
-      case 'K': push(take_integer<uint8_t>()); break;                      // BININT1
-      case 'M': push(take_integer<uint16_t>()); break;                     // BININT2
-      case 0x8a: push(take_long()); break;                                 // LONG1
-      case 'G': push(take_float()); break;                                 // BINFLOAT
-      case 'X': push(std::string(take(take_integer<uint32_t>()))); break;  // BINUNICODE
-      case 0x8c: push(std::string(take(take_integer<uint8_t>()))); break;  // SHORT_BINUNICODE
-      case 'U': push(std::string(take(take_integer<uint8_t>()))); break;   // SHORT_BINSTRING
-      case 'c': push_global(); break;                                      // GLOBAL
-      case ')': push(make({})); break;                                     // EMPTY_TUPLE
-      case ']': push(make({})); break;                                     // EMPTY_LIST
-      case '}': push(make({}, true)); break;                               // EMPTY_DICT
-      case 't': push(make(pop_to_mark())); break;                          // TUPLE
-      case 0x85: push_tuple(1); break;                                     // TUPLE1
-      case 0x86: push_tuple(2); break;                                     // TUPLE2
-      case 0x87: push_tuple(3); break;                                     // TUPLE3
-      case 'a': append_last(1); break;                                     // APPEND
-      case 's': append_last(2); break;                                     // SETITEM
+      case 0x80: take(1); break;                              // PROTO
+      case 0x95: take(8); break;                              // FRAME
+      case '(': marks_.push_back(stack_.size()); break;       // MARK
+      case '0': pop(); break;                                 // POP
+      case 'N': push(Nothing{}); break;                       // NONE
+      case 0x88: push(true); break;                           // NEWTRUE
+      case 0x89: push(false); break;                          // NEWFALSE
+      case 'J': push(take_integer<int32_t>()); break;         // BININT
+      case 'K': push(take_integer<uint8_t>()); break;         // BININT1
+      case 'M': push(take_integer<uint16_t>()); break;        // BININT2
+      case 0x8a: push(take_long()); break;                    // LONG1
+      case 'G': push(take_float()); break;                    // BINFLOAT
+      case 'X': push(take(take_integer<uint32_t>())); break;  // BINUNICODE
+      case 0x8c: push(take(take_integer<uint8_t>())); break;  // SHORT_BINUNICODE
+      case 'U': push(take(take_integer<uint8_t>())); break;   // SHORT_BINSTRING
+      case 'c': push(Global{take_two_lines()}); break;        // GLOBAL
+      case ')': push(make({})); break;                        // EMPTY_TUPLE
+      case ']': push(make({})); break;                        // EMPTY_LIST
+      case '}': push(make({}, true)); break;                  // EMPTY_DICT
+      case 't': push(make(pop_to_mark())); break;             // TUPLE
+      case 0x85: push_tuple(1); break;                        // TUPLE1
+      case 0x86: push_tuple(2); break;                        // TUPLE2
+      case 0x87: push_tuple(3); break;                        // TUPLE3
+      case 'a': append_last(1); break;                        // APPEND
+      case 's': append_last(2); break;                        // SETITEM
       case 'e':
       case 'u': append(pop_to_mark()); break;                          // APPENDS, SETITEMS
       case 'q': remember(take_integer<uint8_t>()); break;              // BINPUT
@@ -261,11 +285,6 @@ class PickleMachine {
       case 'b': pop(); break;    // BUILD: attributes are not needed
       default: fail(fmt::format("unexpected opcode {:#04x}", opcode));
     }
-  }
-
-  void push_global() {
-    const std::string module = take_line();
-    push(Global{module + " " + take_line()});
   }
 
   void append_last(size_t count) {
@@ -291,17 +310,16 @@ class PickleMachine {
     return number;
   }
 
-  const std::string& bytes_;
+  std::string_view bytes_;
   const StorageSizes& storages_;
   std::string where_;
   size_t position_ = 0;
-  int64_t bytes_stored_ = 0;
-  int64_t bytes_built_ = 0;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::map<int64_t, Value> memo_;
-  /// Owns the containers that values point to.
+  /// What values point to.
   std::deque<Container> arena_;
+  std::deque<StoredTensor> tensors_;
 };
 
 const Container* as_dict(const Value& value) {
@@ -338,20 +356,25 @@ std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, con
   }
   const auto for_each = [](const Container& container, const auto& visit) {
     for (size_t i = 0; i + 1 < container.items.size(); i += 2) {
-      if (const auto* key = std::get_if<std::string>(&container.items[i]))
+      if (const auto* key = std::get_if<std::string_view>(&container.items[i]))
         visit(*key, container.items[i + 1]);
     }
   };
-  for_each(*dict, [&](const std::string& key, const Value& value) {
+  for_each(*dict, [&](std::string_view key, const Value& value) {
     if (key == "state_dict" && as_dict(value) != nullptr) dict = as_dict(value);
   });
   std::vector<StoredTensor> tensors;
-  for_each(*dict, [&](const std::string& key, const Value& value) {
-    if (const auto* tensor = std::get_if<StoredTensor>(&value)) {
-      tensors.push_back(*tensor);
-      tensors.back().name = key;
+  std::map<std::string_view, size_t> indices;
+  for_each(*dict, [&](std::string_view key, const Value& value) {
+    if (auto* const* tensor = std::get_if<const StoredTensor*>(&value)) {
+      // As in Python, a key that comes again replaces its value.
+      const auto [index, is_new] = indices.try_emplace(key, tensors.size());
+      if (is_new) tensors.emplace_back();
+      tensors[index->second] = **tensor;
+      tensors[index->second].name = key;
     }
   });
+  require_little_sharing(tensors, storages, where);
   return tensors;
 }
 

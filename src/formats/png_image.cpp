@@ -20,15 +20,29 @@ struct PngState {
   PngState& operator=(const PngState&) = delete;
 };
 
+/// Whether the chunks up to the last one lie within the file: libpng allocates what a chunk claims to hold.
+bool has_whole_chunks(std::string_view bytes) {
+  constexpr size_t kWord = 4;
+  for (size_t begin = 8; begin <= bytes.size() && bytes.size() - begin >= 3 * kWord;) {  // length, type, CRC
+    uint32_t length = 0;
+    for (const char byte : bytes.substr(begin, kWord)) length = length << 8 | static_cast<uint8_t>(byte);
+    if (length > bytes.size() - begin - 3 * kWord) return false;
+    if (bytes.substr(begin + kWord, kWord) == "IEND") return true;
+    begin += length + 3 * kWord;
+  }
+  return false;
+}
+
 }  // namespace
 
 RgbImage decode_png(std::string_view bytes, const std::string& where) {
   PngState state;
   png_image& image = state.image;
-  const auto fail = [&]() {
-    throw Error("cannot decode the PNG", {where, image.message, "the file is damaged or not a PNG"});
+  const auto fail = [&](const char* reason) {
+    throw Error("cannot decode the PNG", {where, reason, "the file is damaged or not a PNG"});
   };
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) fail();
+  if (!has_whole_chunks(bytes)) fail("it ends early");
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) fail(image.message);
   const int64_t pixels = int64_t{image.width} * image.height;
   // A pixel takes a bit at least, and deflate's ratio is limited.
   const bool is_credible = pixels / 8 <= static_cast<int64_t>(bytes.size()) * kMaximumInflation;
@@ -40,7 +54,7 @@ RgbImage decode_png(std::string_view bytes, const std::string& where) {
   image.format = PNG_FORMAT_RGB;
   RgbImage decoded{image.width, image.height, std::vector<uint8_t>(PNG_IMAGE_SIZE(image))};
   const png_color black{0, 0, 0};
-  if (png_image_finish_read(&image, &black, decoded.pixels.data(), 0, nullptr) == 0) fail();
+  if (png_image_finish_read(&image, &black, decoded.pixels.data(), 0, nullptr) == 0) fail(image.message);
   return decoded;
 }
 

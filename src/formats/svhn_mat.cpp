@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <matio.h>
 
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <mutex>
 
+#include "formats/mat_elements.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -30,17 +30,13 @@ void silence_matio() {
 }
 
 /// The first 128 bytes: text, version 0x0100 and "MI" in the writer's byte order.
-void require_matlab5_header(const fs::path& path) {
+void require_matlab5_header(std::string_view bytes, const fs::path& path) {
   constexpr size_t kHeaderBytes = 128;
-  char header[kHeaderBytes] = {};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot open file", {path.string(), "", "check that it exists and is readable"});
-  file.read(header, kHeaderBytes);
-  if (file.gcount() != kHeaderBytes) {
-    throw Error("truncated MATLAB file", {fmt::format("{}, offset {}", path.string(), file.gcount()),
-                                          fmt::format("{} bytes", file.gcount()), "get the file again"});
+  if (bytes.size() < kHeaderBytes) {
+    throw Error("truncated MATLAB file", {fmt::format("{}, offset {}", path.string(), bytes.size()),
+                                          fmt::format("{} bytes", bytes.size()), "get the file again"});
   }
-  const std::string_view ending(header + 124, 4);
+  const std::string_view ending = bytes.substr(124, 4);
   using namespace std::string_view_literals;
   if (ending == "\x00\x01IM"sv || ending == "\x01\x00MI"sv) return;
   const bool is_hdf5 = ending == "\x00\x02IM"sv || ending == "\x02\x00MI"sv;
@@ -48,6 +44,14 @@ void require_matlab5_header(const fs::path& path) {
               {fmt::format("{}, offset 124", path.string()),
                fmt::format("{:02x}", fmt::join(std::vector<uint8_t>(ending.begin(), ending.end()), " ")),
                is_hdf5 ? "save it with -v7" : "expected SVHN's train_32x32.mat or test_32x32.mat"});
+}
+
+/// What matio must know to be true before it reads the file. Returns the file's size.
+int64_t require_sound_file(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  require_matlab5_header(bytes, path);
+  require_numeric_arrays(bytes, path.string());
+  return static_cast<int64_t>(bytes.size());
 }
 
 [[noreturn]] void fail(const fs::path& path, const char* name, const std::string& what,
@@ -87,13 +91,12 @@ double label_at(const matvar_t& y, int64_t i) {
 
 ImageBytes read_svhn_mat(const fs::path& path) {
   silence_matio();
-  require_matlab5_header(path);
+  const int64_t file_bytes = require_sound_file(path);
   const MatFile file(Mat_Open(path.c_str(), MAT_ACC_RDONLY), Mat_Close);
   if (!file) throw Error("cannot read the MATLAB file", {path.string(), "", "get it again"});
 
   // No more images than the file can hold, compressed as well as deflate can.
-  const auto most = static_cast<size_t>(static_cast<int64_t>(fs::file_size(path)) * kMaximumInflation /
-                                        (kChannels * kPlane));
+  const auto most = static_cast<size_t>(file_bytes * kMaximumInflation / (kChannels * kPlane));
   size_t n = 0;
   const MatVariable x = read_variable(
       file.get(), path, "X", "uint8 [32,32,3,n]", [&](matio_classes type, const std::vector<size_t>& shape) {
