@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 
-#include "bench/resnet32.h"
 #include "core/memory.h"
 #include "data/batch_pipeline.h"
 #include "data/registry.h"
@@ -22,22 +21,17 @@
 namespace batchplus {
 namespace {
 
-Model build_model(const std::string& name, int64_t classes) {
-  if (name == "resnet32") return Model(std::make_shared<Resnet32>());
-  return build_network(find_network(name), {.classes = classes}, /*seed=*/1);
-}
-
 /// One method in training, ready to go on.
 class Session {
  public:
   Session(const std::string& model_name, const std::string& method_name, int64_t batch,
           const Dataset& dataset)
       : info_(find_method(method_name, "method")),
-        model_(build_model(model_name, dataset.classes())),
+        model_(build_network(find_network(model_name), {.classes = dataset.classes()}, /*seed=*/1)),
         parameters_(*model_.module),
         oracle_(model_, parameters_, budget_),
         source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, /*is_augmenting=*/true),
-                {.seed = 1, .inner_size = batch}) {
+                {.seed = 1, .inner_size = batch, .memory_format = model_.memory_format}) {
     EstimatorOptions options;
     if (!info_.coefficient.empty())
       options.coefficient = CoefficientSchedule::parse(info_.coefficient, "method");

@@ -1,3 +1,7 @@
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(BATCHPLUS_INSTALL_INCLUDE ${CMAKE_INSTALL_INCLUDEDIR}/batchplus)
 set(BATCHPLUS_WARNINGS -Wall -Wextra -Werror)
 
 function(batchplus_compile_settings target)
@@ -18,19 +22,45 @@ function(batchplus_compile_settings target)
 endfunction()
 
 # batchplus_folder(NAME core SOURCES a.cpp b.cpp USES util [LIBRARIES fmt::fmt] [TORCH])
-# One static library per folder of src/. With TORCH it sees libtorch through one shared precompiled header.
+# One static library per folder of src/, installed with its headers as BatchPlus::core. With TORCH it sees libtorch
+# through one shared precompiled header.
 function(batchplus_folder)
   cmake_parse_arguments(ARG "TORCH" "NAME" "SOURCES;USES;LIBRARIES" ${ARGN})
   set(target batchplus_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SOURCES})
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                                              $<INSTALL_INTERFACE:${BATCHPLUS_INSTALL_INCLUDE}>)
   list(TRANSFORM ARG_USES PREPEND batchplus_)
   target_link_libraries(${target} PUBLIC ${ARG_USES} ${ARG_LIBRARIES})
   batchplus_compile_settings(${target})
   if(ARG_TORCH)
-    target_link_libraries(${target} PUBLIC batchplus_torch)
+    # An installed library leaves it to the package's config to find libtorch where the other program is built.
+    target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:batchplus_torch> $<INSTALL_INTERFACE:BatchPlus::torch>)
     batchplus_use_torch_header(${target})
   endif()
+  batchplus_install_folder(${ARG_NAME})
+endfunction()
+
+function(batchplus_install_folder name)
+  set_target_properties(batchplus_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS batchplus_${name} EXPORT BatchPlusTargets)
+  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} DESTINATION ${BATCHPLUS_INSTALL_INCLUDE}
+          FILES_MATCHING PATTERN "*.h")
+endfunction()
+
+# What find_package(BatchPlus) reads in another program. It looks for the libraries below with the same files as this
+# build, so that there is one list of them.
+function(batchplus_install_package)
+  set(directory ${CMAKE_INSTALL_LIBDIR}/cmake/BatchPlus)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/BatchPlusConfig.cmake.in
+                                ${PROJECT_BINARY_DIR}/BatchPlusConfig.cmake INSTALL_DESTINATION ${directory})
+  # Before 1.0 a minor version may change anything.
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/BatchPlusConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/BatchPlusConfig.cmake ${PROJECT_BINARY_DIR}/BatchPlusConfigVersion.cmake
+                ${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/Torch.cmake
+          DESTINATION ${directory})
+  install(EXPORT BatchPlusTargets NAMESPACE BatchPlus:: DESTINATION ${directory})
 endfunction()
 
 # torch's headers cost seconds a file: they are precompiled once, by the first target that asks.

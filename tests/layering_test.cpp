@@ -16,6 +16,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"util", {}},
     {"formats", {"util"}},
     {"store", {"util"}},
+    {"report", {"store", "formats", "util"}},
     {"core", {"util"}},
     {"data", {"core", "formats", "util"}},
     {"networks", {"core", "formats", "util"}},
@@ -23,11 +24,11 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"methods", {"objective", "data", "core", "util"}},
     {"train", {"methods", "objective", "networks", "data", "core", "store", "util"}},
     {"experiment", {"train", "methods", "objective", "networks", "data", "core", "store", "util"}},
-    {"cli", {"experiment", "methods", "networks", "data", "core", "store", "util"}},
+    {"cli", {"experiment", "report", "train", "methods", "networks", "data", "core", "store", "util"}},
 };
 
 /// Folders that build without libtorch.
-const std::set<std::string> kWithoutTorch = {"util", "formats", "store"};
+const std::set<std::string> kWithoutTorch = {"util", "formats", "store", "report"};
 
 struct Include {
   fs::path file;

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/torch.h"
+
 namespace batchplus {
 
 /// Options of every command.
@@ -22,11 +24,15 @@ using CommandAction = std::function<int()>;
 /// Adds the options of every command to a subcommand.
 void add_global_options(CLI::App& command, GlobalOptions& options);
 
+/// cpu, cuda or cuda:I; an Error when this libtorch cannot use it.
+torch::Device parse_device(const std::string& text);
+
 /// Sets the number of threads.
 void apply_threads(const GlobalOptions& options);
 
 /// Each adds its subcommand, and sets `action` when that is the one that was called.
 void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
+void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_models_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& action);

@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   GlobalOptions options;
   CommandAction action;
   add_train_command(app, options, action);
+  add_eval_command(app, options, action);
   add_models_command(app, options, action);
   add_methods_command(app, options, action);
   add_data_command(app, options, action);
@@ -75,6 +76,17 @@ void add_global_options(CLI::App& command, GlobalOptions& options) {
   command.add_option("--device", options.device, "cpu, cuda or cuda:I");
   command.add_flag("--json", options.is_json, "print exactly one JSON value on stdout");
   command.add_flag("--quiet", options.is_quiet, "print nothing but the result");
+}
+
+torch::Device parse_device(const std::string& text) {
+  try {
+    const torch::Device device(text);
+    const bool is_here = device.is_cpu() || (device.is_cuda() && torch::hasCUDA());
+    if (is_here) return device;
+  } catch (const c10::Error&) {
+    throw Error("not a device", {"--device", text, "cpu, cuda or cuda:I"});
+  }
+  throw Error("this libtorch cannot use the device", {"--device", text, "use cpu"});
 }
 
 void apply_threads(const GlobalOptions& options) {

@@ -18,17 +18,6 @@ struct TrainCommand {
   std::vector<std::pair<const ConfigField*, std::string>> overrides;
 };
 
-torch::Device parse_device(const std::string& text) {
-  try {
-    const torch::Device device(text);
-    const bool is_here = device.is_cpu() || (device.is_cuda() && torch::hasCUDA());
-    if (is_here) return device;
-  } catch (const c10::Error&) {
-    throw Error("not a device", {"--device", text, "cpu, cuda or cuda:I"});
-  }
-  throw Error("this libtorch cannot use the device", {"--device", text, "use cpu"});
-}
-
 std::string optional_number(const Json& result, const char* key, const char* format) {
   if (!result.contains(key) || result[key].is_null()) return "-";
   return fmt::format(fmt::runtime(format), result[key].get<double>());

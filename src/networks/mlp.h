@@ -1,8 +1,6 @@
 #pragma once
 
-#include <torch/nn/modules/linear.h>
-
-#include "core/torch.h"
+#include "networks/layers.h"
 
 namespace batchplus {
 
@@ -19,9 +17,9 @@ class Mlp : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
  private:
-  torch::nn::Linear fc1_;
-  torch::nn::Linear fc2_;
-  torch::nn::Linear fc3_;
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Linear> fc2_;
+  std::shared_ptr<Linear> fc3_;
 };
 
 }  // namespace batchplus

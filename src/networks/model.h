@@ -25,4 +25,7 @@ struct Model {
   explicit Model(const torch::nn::ModuleHolder<Module>& holder) : Model(holder.ptr()) {}
 };
 
+/// Lays the filters of its convolutions out in the model's memory format; their values stay the same.
+void use_memory_format(const Model& model);
+
 }  // namespace batchplus

@@ -1,40 +1,167 @@
 #include "networks/registry.h"
 
+#include <fmt/format.h>
 #include <torch/utils.h>
 
+#include "networks/alexnet.h"
+#include "networks/densenet.h"
 #include "networks/mlp.h"
+#include "networks/resnet.h"
 #include "networks/small_cnn.h"
+#include "networks/vgg.h"
 #include "util/error.h"
 #include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
+namespace {
+
+constexpr auto kPlanar = torch::MemoryFormat::Contiguous;
+constexpr auto kChannelsLast = torch::MemoryFormat::ChannelsLast;
+
+Model make_mlp(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<Mlp>(Mlp::Options{.inputs = options.channels * options.side * options.side,
+                                                  .hidden = settings["hidden"],
+                                                  .classes = options.classes}));
+}
+
+Model make_small_cnn(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<SmallCnn>(SmallCnn::Options{.channels = options.channels,
+                                                            .side = options.side,
+                                                            .classes = options.classes,
+                                                            .width = settings["width"],
+                                                            .hidden = settings["hidden"],
+                                                            .dropout = *options.dropout}));
+}
+
+Model make_alexnet(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<AlexNet>(AlexNet::Options{
+      .channels = options.channels, .classes = options.classes, .width = settings["width"]}));
+}
+
+Model make_vgg(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<Vgg>(Vgg::Options{.depth = settings["depth"],
+                                                  .channels = options.channels,
+                                                  .classes = options.classes,
+                                                  .width = settings["width"],
+                                                  .dropout = *options.dropout}));
+}
+
+Model make_resnet(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<Resnet>(Resnet::Options{.depth = settings["depth"],
+                                                        .channels = options.channels,
+                                                        .classes = options.classes,
+                                                        .width = settings["width"]}));
+}
+
+template <bool kIsBottleneck>
+Model make_densenet(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<Densenet>(Densenet::Options{.depth = settings["depth"],
+                                                            .growth = settings["growth"],
+                                                            .is_bottleneck = kIsBottleneck,
+                                                            .reduction = kIsBottleneck ? 0.5 : 1.0,
+                                                            .channels = options.channels,
+                                                            .classes = options.classes,
+                                                            .dropout = *options.dropout}));
+}
+
+NetworkInfo resnet(int64_t depth) {
+  return {fmt::format("resnet{}", depth),
+          fmt::format("residual network of {} layers", depth),
+          {{"depth", depth}, {"width", 16}},
+          std::nullopt,
+          4,
+          kChannelsLast,
+          make_resnet};
+}
+
+NetworkInfo vgg(int64_t depth) {
+  return {fmt::format("vgg{}", depth),
+          "VGG with BatchNorm, fully connected layers of 512",
+          {{"depth", depth}, {"width", 64}},
+          0.0,
+          32,
+          kChannelsLast,
+          make_vgg};
+}
+
+/// "depth=26,width=32" over the row's defaults.
+void change_settings(NetworkInfo& info, const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : info.settings) names.push_back(name);
+  for (const auto& part : split(text, ',')) {
+    const auto halves = split(part, '=');
+    const bool is_known = halves.size() == 2 && info.settings.contains(halves[0]);
+    if (!is_known) {
+      throw Error(
+          fmt::format("not a setting of {}", info.name),
+          {"--model", part, fmt::format("{}:NAME=NUMBER with one of: {}", info.name, join(names, ", "))});
+    }
+    const int64_t value = parse_integer(halves[1], "--model");
+    constexpr int64_t kMost = 1 << 16;
+    if (value < 1 || value > kMost) {
+      throw Error("value out of range", {"--model", part, fmt::format("give a number from 1 to {}", kMost)});
+    }
+    info.settings[halves[0]] = value;
+  }
+}
+
+}  // namespace
 
 const std::vector<NetworkInfo>& networks() {
   static const std::vector<NetworkInfo> table = {
-      {"mlp", "two hidden layers of 100", false,
-       [](const NetworkOptions& options) {
-         return Model(std::make_shared<Mlp>(Mlp::Options{
-             .inputs = options.channels * options.side * options.side, .classes = options.classes}));
-       }},
-      {"smallcnn", "three convolutions with BatchNorm, dropout, two linear layers", true,
-       [](const NetworkOptions& options) {
-         SmallCnn::Options small{
-             .channels = options.channels, .side = options.side, .classes = options.classes};
-         small.dropout = options.dropout.value_or(small.dropout);
-         return Model(std::make_shared<SmallCnn>(small));
-       }},
+      {"mlp", "two hidden layers of 100", {{"hidden", 100}}, std::nullopt, 1, kPlanar, make_mlp},
+      {"smallcnn",
+       "three convolutions with BatchNorm, dropout, two linear layers",
+       {{"width", 32}, {"hidden", 128}},
+       0.25,
+       1,
+       kPlanar,
+       make_small_cnn},
+      {"alexnet",
+       "five convolutions, one linear layer",
+       {{"width", 64}},
+       std::nullopt,
+       32,
+       kPlanar,
+       make_alexnet},
+      vgg(11),
+      vgg(19),
+      resnet(20),
+      resnet(32),
+      resnet(44),
+      resnet(56),
+      {"densenet",
+       "dense network of 40 layers, growth 12",
+       {{"depth", 40}, {"growth", 12}},
+       0.0,
+       4,
+       kChannelsLast,
+       make_densenet<false>},
+      {"densenet-bc",
+       "dense network of 100 layers with bottlenecks, growth 12",
+       {{"depth", 100}, {"growth", 12}},
+       0.0,
+       4,
+       kChannelsLast,
+       make_densenet<true>},
   };
   return table;
 }
 
-const NetworkInfo& find_network(const std::string& name) {
-  return find_row(networks(), name, "model", "--model");
+NetworkInfo find_network(const std::string& name) {
+  const size_t colon = name.find(':');
+  NetworkInfo info = find_row(networks(), name.substr(0, colon), "model", "--model");
+  if (colon != std::string::npos) {
+    change_settings(info, name.substr(colon + 1));
+    info.name = name;
+  }
+  return info;
 }
 
 Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint64_t seed) {
   if (options.dropout) {
-    if (!info.has_dropout && *options.dropout != 0) {
+    if (!info.dropout && *options.dropout != 0) {
       throw Error("the model has no dropout",
                   {"--dropout", format_number(*options.dropout), "leave the option out"});
     }
@@ -43,8 +170,18 @@ Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint
                   {"--dropout", format_number(*options.dropout), "give a number from 0 to below 1"});
     }
   }
+  if (options.side < info.least_side) {
+    throw Error(fmt::format("the images are too small for {}", info.name),
+                {"--model", fmt::format("{0} x {0}", options.side),
+                 fmt::format("it takes {0} x {0} or more", info.least_side)});
+  }
+  NetworkOptions complete = options;
+  complete.dropout = options.dropout.value_or(info.dropout.value_or(0));
   torch::manual_seed(seed);
-  return info.build(options);
+  Model model = info.build(complete, info.settings);
+  model.memory_format = info.memory_format;
+  use_memory_format(model);
+  return model;
 }
 
 int64_t count_parameters(const torch::nn::Module& module) {

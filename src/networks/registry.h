@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,26 +19,33 @@ struct NetworkOptions {
   std::optional<double> dropout = std::nullopt;
 };
 
+/// Numbers that shape a network: depth, width, growth, hidden.
+using NetworkSettings = std::map<std::string, int64_t>;
+
 /// A row of the table of networks.
 struct NetworkInfo {
   std::string name;
   std::string description;
-  bool has_dropout;
-  std::function<Model(const NetworkOptions&)> build;
+  /// What `NAME:depth=26,width=32` may change, with the defaults.
+  NetworkSettings settings;
+  /// Dropout when none is asked for; nothing for a network without dropout layers.
+  std::optional<double> dropout;
+  /// Smaller images vanish in its pools.
+  int64_t least_side;
+  /// The faster one on a CPU (docs/performance.md has the measurements).
+  torch::MemoryFormat memory_format;
+  /// Options and settings are complete.
+  std::function<Model(const NetworkOptions&, NetworkSettings)> build;
 };
 
 const std::vector<NetworkInfo>& networks();
 
-/// The row with that name, or an Error that suggests the nearest one.
-const NetworkInfo& find_network(const std::string& name);
+/// The row for `NAME` or `NAME:setting=number,...`; an Error that suggests the nearest name otherwise.
+NetworkInfo find_network(const std::string& name);
 
 /// Builds it with weights that depend on `seed` alone: those of torch.manual_seed(seed) and the same modules.
 Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint64_t seed);
 
 int64_t count_parameters(const torch::nn::Module& module);
-
-/// Multiply-accumulate operations of convolutions and matrix products in one forward pass over one image,
-/// counted while it runs. [1,channels,side,side]
-int64_t count_macs(const Model& model, int64_t channels, int64_t side);
 
 }  // namespace batchplus

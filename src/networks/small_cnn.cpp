@@ -5,8 +5,9 @@
 namespace batchplus {
 namespace {
 
-torch::nn::Conv2d strided_conv3x3(int64_t in, int64_t out) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 3).stride(2).padding(1).bias(false));
+std::shared_ptr<Convolution> strided_conv3x3(int64_t in, int64_t out) {
+  return std::make_shared<Convolution>(
+      Convolution::Options{.in = in, .out = out, .stride = 2, .padding = 1, .has_bias = false});
 }
 
 /// The side of the last map: halved three times, rounded up.
@@ -18,23 +19,23 @@ int64_t last_side(int64_t side) {
 
 SmallCnn::SmallCnn(const Options& options)
     : conv1_(register_module("conv1", strided_conv3x3(options.channels, options.width))),
-      bn1_(register_module("bn1", torch::nn::BatchNorm2d(options.width))),
+      bn1_(register_module("bn1", std::make_shared<BatchNorm>(options.width))),
       conv2_(register_module("conv2", strided_conv3x3(options.width, 2 * options.width))),
-      bn2_(register_module("bn2", torch::nn::BatchNorm2d(2 * options.width))),
+      bn2_(register_module("bn2", std::make_shared<BatchNorm>(2 * options.width))),
       conv3_(register_module("conv3", strided_conv3x3(2 * options.width, 4 * options.width))),
-      bn3_(register_module("bn3", torch::nn::BatchNorm2d(4 * options.width))),
-      dropout_(register_module("dropout", torch::nn::Dropout(options.dropout))),
+      bn3_(register_module("bn3", std::make_shared<BatchNorm>(4 * options.width))),
+      dropout_(options.dropout),
       fc1_(register_module(
-          "fc1", torch::nn::Linear(4 * options.width * last_side(options.side) * last_side(options.side),
-                                   options.hidden))),
-      fc2_(register_module("fc2", torch::nn::Linear(options.hidden, options.classes))) {}
+          "fc1", std::make_shared<Linear>(
+                     4 * options.width * last_side(options.side) * last_side(options.side), options.hidden))),
+      fc2_(register_module("fc2", std::make_shared<Linear>(options.hidden, options.classes))) {}
 
 torch::Tensor SmallCnn::forward(const torch::Tensor& images) {
-  torch::Tensor x = bn1_->forward(conv1_->forward(images)).relu_();  // [N,w,16,16]
-  x = bn2_->forward(conv2_->forward(x)).relu_();                     // [N,2w,8,8]
-  x = bn3_->forward(conv3_->forward(x)).relu_();                     // [N,4w,4,4]
-  x = dropout_->forward(x.flatten(1));
-  return fc2_->forward(fc1_->forward(x).relu_());  // [N, classes]
+  torch::Tensor x = bn1_->relu(conv1_->forward(images));  // [N,w,16,16]
+  x = bn2_->relu(conv2_->forward(x));                     // [N,2w,8,8]
+  x = bn3_->relu(conv3_->forward(x));                     // [N,4w,4,4]
+  x = ops::dropout(x.flatten(1), dropout_, is_training());
+  return fc2_->forward(fc1_->relu(x));  // [N, classes]
 }
 
 }  // namespace batchplus

@@ -1,16 +1,11 @@
 #pragma once
 
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/linear.h>
-
-#include "core/torch.h"
+#include "networks/layers.h"
 
 namespace batchplus {
 
 /// A small convolutional network with everything that makes replaying a gradient hard: BatchNorm and dropout.
-/// conv3x3(32)-BN-ReLU-maxpool2, conv3x3(64)/2-BN-ReLU, conv3x3(128)/2-BN-ReLU, dropout, Linear 128, ReLU,
+/// conv3x3(32)/2-BN-ReLU, conv3x3(64)/2-BN-ReLU, conv3x3(128)/2-BN-ReLU, dropout, Linear 128, ReLU,
 /// Linear C; convolutions without bias. PyTorch's default initialisation.
 class SmallCnn : public torch::nn::Module {
  public:
@@ -28,15 +23,15 @@ class SmallCnn : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
  private:
-  torch::nn::Conv2d conv1_;
-  torch::nn::BatchNorm2d bn1_;
-  torch::nn::Conv2d conv2_;
-  torch::nn::BatchNorm2d bn2_;
-  torch::nn::Conv2d conv3_;
-  torch::nn::BatchNorm2d bn3_;
-  torch::nn::Dropout dropout_;
-  torch::nn::Linear fc1_;
-  torch::nn::Linear fc2_;
+  std::shared_ptr<Convolution> conv1_;
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Convolution> conv2_;
+  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<Convolution> conv3_;
+  std::shared_ptr<BatchNorm> bn3_;
+  double dropout_;
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Linear> fc2_;
 };
 
 }  // namespace batchplus

@@ -18,4 +18,16 @@ struct Evaluation {
 Evaluation evaluate(const Model& model, const ImageView& view, const Normalization& normalization,
                     torch::Device device);
 
+struct DetailedEvaluation {
+  Evaluation overall;
+  /// Percent of the samples whose class is among the five most likely; with fewer classes, 100.
+  double top5_accuracy = 0;
+  /// [classes][classes]: how often the class of the row was taken for that of the column.
+  std::vector<int64_t> confusion;
+};
+
+/// The same, and which classes were taken for which.
+DetailedEvaluation evaluate_in_detail(const Model& model, const ImageView& view,
+                                      const Normalization& normalization, torch::Device device);
+
 }  // namespace batchplus

@@ -1,6 +1,7 @@
 // What every method of the table must do. A new method joins by being in the table.
 
 #include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
 
 #include <cmath>
 

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "data/registry.h"
+#include "networks/registry.h"
+#include "networks/weight_file.h"
+#include "report/confusion_matrix.h"
+#include "store/run_directory.h"
+#include "train/evaluate.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvalCommand {
+  std::string weights;
+  std::string model = "mlp";
+  std::string dataset = "synthetic";
+  std::string directory;
+  std::string normalize = "auto";
+  std::string split = "test";
+  ViewOptions view;
+  std::string sampling = "epoch";
+  std::string out;
+};
+
+/// The samples to evaluate on, as `train` chooses them.
+ImageView choose_view(const Dataset& dataset, const EvalCommand& command) {
+  ViewOptions options = command.view;
+  options.is_sequential = command.sampling == "sequential";
+  const DatasetViews views = make_views(dataset, options);
+  return command.split == "test" ? views.test : views.train;
+}
+
+void write_files(const EvalCommand& command, const ConfusionMatrix& matrix, const Json& result) {
+  const fs::path folder = command.out;
+  make_directories(folder);
+  const std::string title = fmt::format("{} on {} ({}): {:.2f} %", command.model, command.dataset,
+                                        command.split, result["accuracy"].get<double>());
+  write_file_atomically(folder / "confusion.csv", to_csv(matrix));
+  write_file_atomically(folder / "confusion.png", draw(matrix, title));
+  write_file_atomically(folder / "eval.json", result.dump(1) + "\n");
+}
+
+void print_result(const EvalCommand& command, const ConfusionMatrix& matrix, const Json& result) {
+  fmt::print("{} samples of {} ({}): accuracy {:.2f} %, loss {:.4f}", format_count(result["samples"]),
+             command.dataset, command.split, result["accuracy"].get<double>(), result["loss"].get<double>());
+  if (result.contains("top5_accuracy")) fmt::print(", top-5 {:.2f} %", result["top5_accuracy"].get<double>());
+  fmt::print("\n");
+  for (size_t c = 0; c < matrix.classes.size(); ++c) {
+    if (matrix.samples(c) == 0) continue;
+    fmt::print("  {:<16}{:6.2f} % of {}\n", matrix.classes[c], matrix.accuracy(c),
+               format_count(matrix.samples(c)));
+  }
+  if (!command.out.empty())
+    fmt::print("Confusion matrix: {0}/confusion.csv and {0}/confusion.png\n", command.out);
+}
+
+Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) {
+  Json result = {{"samples", detailed.overall.samples},
+                 {"loss", detailed.overall.loss},
+                 {"accuracy", detailed.overall.accuracy}};
+  constexpr size_t kManyClasses = 20;
+  if (matrix.classes.size() > kManyClasses) result["top5_accuracy"] = detailed.top5_accuracy;
+  Json per_class = Json::object();
+  for (size_t c = 0; c < matrix.classes.size(); ++c) {
+    if (matrix.samples(c) > 0) per_class[matrix.classes[c]] = matrix.accuracy(c);
+  }
+  result["class_accuracy"] = per_class;
+  return result;
+}
+
+int run_eval(const EvalCommand& command, const GlobalOptions& options) {
+  const NetworkInfo network = find_network(command.model);
+  const DatasetInfo info = find_dataset(command.dataset);
+  const StateDict weights = read_weights(command.weights);
+  const Dataset dataset = load_dataset(info, data_directory(command.directory));
+  const Normalization normalization = parse_normalization(command.normalize, dataset);
+  const Model model = build_network(
+      network, {.channels = dataset.channels(), .side = dataset.height(), .classes = dataset.classes()},
+      /*seed=*/0);
+  load_state_dict(*model.module, weights, command.weights);
+  const torch::Device device = parse_device(options.device);
+  model.module->to(device);
+
+  const DetailedEvaluation detailed =
+      evaluate_in_detail(model, choose_view(dataset, command), normalization, device);
+  const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
+  const Json result = to_json(detailed, matrix);
+  if (!command.out.empty()) write_files(command, matrix, result);
+  if (options.is_json) {
+    fmt::print("{}\n", result.dump());
+  } else {
+    print_result(command, matrix, result);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
+  CLI::App* eval = app.add_subcommand("eval", "accuracy and loss of a weight file");
+  add_global_options(*eval, options);
+  auto command = std::make_shared<EvalCommand>();
+  eval->add_option("--weights", command->weights, "PyTorch state dict, or a run's weights.pt")->required();
+  eval->add_option("--model", command->model, "network; 'batchplus models' shows them")->required();
+  eval->add_option("--dataset", command->dataset, "dataset; 'batchplus data list' shows them")->required();
+  eval->add_option("--data-dir", command->directory, "where datasets are");
+  eval->add_option("--normalize", command->normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S");
+  eval->add_option("--split", command->split, "test or train")->check(CLI::IsMember({"test", "train"}));
+  eval->add_option("--test-limit", command->view.test_limit,
+                   "at most so many test samples, classes balanced; 0: all");
+  eval->add_option("--train-limit", command->view.train_limit, "the same for training samples");
+  eval->add_option("--split-seed", command->view.split_seed, "chooses the samples of the limits");
+  eval->add_option("--sampling", command->sampling, "sequential: limits take the first records of the file")
+      ->check(CLI::IsMember({"epoch", "independent", "sequential"}));
+  eval->add_option("--out", command->out, "folder for confusion.csv, confusion.png and eval.json");
+  eval->callback(
+      [command, &options, &action] { action = [command, &options] { return run_eval(*command, options); }; });
+}
+
+}  // namespace batchplus

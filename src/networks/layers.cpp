@@ -1,0 +1,110 @@
+#include "networks/layers.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+
+namespace batchplus {
+
+void Layer::register_uniform(at::IntArrayRef weight_shape, bool has_bias) {
+  weight_ = register_parameter("weight", torch::empty(weight_shape));
+  torch::nn::init::kaiming_uniform_(weight_, std::sqrt(5.0));
+  if (!has_bias) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(weight_.numel() / weight_.size(0)));
+  bias_ = register_parameter("bias", torch::empty({weight_.size(0)}));
+  torch::nn::init::uniform_(bias_, -bound, bound);
+}
+
+// No layer's backward pass needs its output, so what follows may overwrite it, unless an observer waits for
+// the output's gradient.
+torch::Tensor Layer::relu(const torch::Tensor& x) {
+  torch::Tensor y = forward(x);
+  return is_observed() ? at::relu(y) : at::relu_(y);
+}
+
+LayerObservation::LayerObservation(torch::nn::Module& module, LayerObserver& observer) {
+  for (const auto& part : module.modules()) {
+    if (auto* layer = dynamic_cast<Layer*>(part.get())) {
+      layer->observer_ = &observer;
+      layers_.push_back(layer);
+    }
+  }
+}
+
+LayerObservation::~LayerObservation() {
+  for (Layer* layer : layers_) layer->observer_ = nullptr;
+}
+
+Convolution::Convolution(const Options& options) : options_(options) {
+  register_uniform({options.out, options.in, options.kernel, options.kernel}, options.has_bias);
+}
+
+torch::Tensor Convolution::forward(const torch::Tensor& x) {
+  const torch::Tensor y = at::conv2d(x, weight_, bias_, options_.stride, options_.padding);
+  observed(x, y);
+  return y;
+}
+
+Linear::Linear(int64_t in, int64_t out) {
+  register_uniform({out, in}, /*has_bias=*/true);
+}
+
+torch::Tensor Linear::forward(const torch::Tensor& x) {
+  const torch::Tensor y = at::linear(x, weight_, bias_);
+  observed(x, y);
+  return y;
+}
+
+BatchNorm::BatchNorm(int64_t channels) {
+  weight_ = register_parameter("weight", torch::ones({channels}));
+  bias_ = register_parameter("bias", torch::zeros({channels}));
+  running_mean_ = register_buffer("running_mean", torch::zeros({channels}));
+  running_var_ = register_buffer("running_var", torch::ones({channels}));
+  num_batches_tracked_ = register_buffer("num_batches_tracked", torch::tensor(0, torch::kInt64));
+}
+
+torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
+  if (is_training()) num_batches_tracked_ += 1;
+  const torch::Tensor y = at::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(),
+                                         kMomentum, kEpsilon, /*cudnn_enabled=*/true);
+  observed(x, y);
+  return y;
+}
+
+torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
+  torch::Tensor y = forward(x);
+  torch::Tensor sum = is_observed() ? y + shortcut : y.add_(shortcut);
+  return at::relu_(sum);
+}
+
+namespace ops {
+
+torch::Tensor max_pool(const torch::Tensor& x, int64_t side) {
+  return at::max_pool2d(x, side);
+}
+
+torch::Tensor average_pool(const torch::Tensor& x, int64_t side) {
+  return at::avg_pool2d(x, side);
+}
+
+torch::Tensor global_average_pool(const torch::Tensor& x) {
+  return at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
+}
+
+torch::Tensor dropout(const torch::Tensor& x, double p, bool is_training) {
+  return p > 0 ? at::dropout(x, p, is_training) : x;
+}
+
+torch::Tensor subsample_and_pad(const torch::Tensor& x, int64_t channels) {
+  const torch::Tensor half = x.slice(2, 0, c10::nullopt, 2).slice(3, 0, c10::nullopt, 2);
+  return at::constant_pad_nd(half, {0, 0, 0, 0, channels, channels});
+}
+
+}  // namespace ops
+
+void GrowingMaps::append(const torch::Tensor& maps) {
+  all_ = at::cat({all_, maps}, 1);
+}
+
+}  // namespace batchplus

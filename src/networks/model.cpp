@@ -1,0 +1,14 @@
+#include "networks/model.h"
+
+#include <ATen/ATen.h>
+
+namespace batchplus {
+
+void use_memory_format(const Model& model) {
+  const torch::NoGradGuard no_grad;
+  for (auto& parameter : model.module->parameters()) {
+    if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(model.memory_format));
+  }
+}
+
+}  // namespace batchplus

@@ -1,0 +1,59 @@
+#include "networks/resnet.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "networks/initialization.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+std::shared_ptr<Convolution> conv3x3(int64_t in, int64_t out, int64_t stride) {
+  return std::make_shared<Convolution>(
+      Convolution::Options{.in = in, .out = out, .stride = stride, .padding = 1, .has_bias = false});
+}
+
+}  // namespace
+
+ResidualBlock::ResidualBlock(int64_t in, int64_t out, int64_t stride)
+    : new_channels_(out - in),
+      conv1_(register_module("conv1", conv3x3(in, out, stride))),
+      bn1_(register_module("bn1", std::make_shared<BatchNorm>(out))),
+      conv2_(register_module("conv2", conv3x3(out, out, 1))),
+      bn2_(register_module("bn2", std::make_shared<BatchNorm>(out))) {}
+
+torch::Tensor ResidualBlock::forward(const torch::Tensor& x) {
+  const torch::Tensor shortcut = new_channels_ == 0 ? x : ops::subsample_and_pad(x, new_channels_ / 2);
+  return bn2_->add_relu(conv2_->forward(bn1_->relu(conv1_->forward(x))), shortcut);
+}
+
+Resnet::Resnet(const Options& options) {
+  const int64_t n = (options.depth - 2) / 6;
+  if (n < 1 || options.depth != 6 * n + 2) {
+    throw Error("resnet has no such depth", {"--model", fmt::format("depth={}", options.depth),
+                                             "6n + 2: 8, 14, 20, 26, 32, 44, 56, 110"});
+  }
+  conv1_ = register_module("conv1", conv3x3(options.channels, options.width, 1));
+  bn1_ = register_module("bn1", std::make_shared<BatchNorm>(options.width));
+  int64_t in = options.width;
+  for (int64_t stage = 0; stage < 3; ++stage) {
+    auto layer = register_module(fmt::format("layer{}", stage + 1), std::make_shared<torch::nn::Module>());
+    const int64_t out = options.width << stage;
+    for (int64_t i = 0; i < n; ++i, in = out) {
+      const int64_t stride = in == out ? 1 : 2;
+      blocks_.push_back(
+          layer->register_module(std::to_string(i), std::make_shared<ResidualBlock>(in, out, stride)));
+    }
+  }
+  linear_ = register_module("linear", std::make_shared<Linear>(in, options.classes));
+  init_kaiming_normal_fan_in(*this);
+}
+
+torch::Tensor Resnet::forward(const torch::Tensor& images) {
+  torch::Tensor x = bn1_->relu(conv1_->forward(images));  // [N,w,32,32]
+  for (const auto& block : blocks_) x = block->forward(x);
+  return linear_->forward(ops::global_average_pool(x));  // [N,4w,8,8] to [N, classes]
+}
+
+}  // namespace batchplus

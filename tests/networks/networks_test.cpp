@@ -1,0 +1,168 @@
+// Each network computes what plain PyTorch computes: tests/fixtures/networks.py and make_networks.py.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/utils.h>
+
+#include <map>
+
+#include "networks/layers.h"
+#include "networks/registry.h"
+#include "networks/weight_file.h"
+#include "support/fixture.h"
+
+namespace batchplus {
+namespace {
+
+constexpr uint64_t kSeed = 7;
+
+const std::map<std::string, torch::Tensor>& expected() {
+  static const auto tensors = [] {
+    std::map<std::string, torch::Tensor> all;
+    for (const auto& [name, tensor] : read_weights(testing::fixture("networks.pt"))) all[name] = tensor;
+    return all;
+  }();
+  return tensors;
+}
+
+/// 8 elements, the norm, and the products with 3 vectors of signs: as make_networks.py has it.
+torch::Tensor row(const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().contiguous().to(torch::kFloat64).reshape(-1);
+  const torch::Tensor index = torch::arange(flat.numel());
+  std::vector<torch::Tensor> parts = {
+      flat.index_select(0, (torch::arange(8) * (flat.numel() - 1)).div(7, "floor")),
+      flat.norm().reshape({1})};
+  for (const auto& [step, modulus] : {std::pair<int, int>{1, 7}, {3, 11}, {5, 101}}) {
+    const torch::Tensor sign = 1 - 2 * ((index * step) % modulus % 2).to(torch::kFloat64);
+    parts.push_back((flat * sign).sum().reshape({1}));
+  }
+  return at::cat(parts);
+}
+
+torch::Tensor rows(const std::vector<torch::Tensor>& tensors) {
+  std::vector<torch::Tensor> all;
+  for (const auto& tensor : tensors) all.push_back(row(tensor));
+  return at::stack(all);
+}
+
+/// The largest difference, relative to the tensor's norm, or to a thousandth of the largest norm where a
+/// tensor is zero but for rounding (the gradient of a bias before BatchNorm).
+double relative_distance(const torch::Tensor& actual, const torch::Tensor& exact) {
+  EXPECT_EQ(actual.sizes(), exact.sizes());
+  const torch::Tensor norms = exact.select(1, 8);
+  const torch::Tensor scale = at::maximum(norms, 1e-3 * norms.max()).unsqueeze(1);
+  return ((actual - exact).abs() / scale).max().item<double>();
+}
+
+std::vector<torch::Tensor> statistics(const torch::nn::Module& module) {
+  std::vector<torch::Tensor> buffers;
+  for (const auto& item : module.named_buffers()) {
+    if (item.key().find("num_batches") == std::string::npos) buffers.push_back(item.value());
+  }
+  return buffers;
+}
+
+/// Images and labels of the fixture.
+std::pair<torch::Tensor, torch::Tensor> batch() {
+  torch::manual_seed(kSeed);
+  return {torch::rand({4, 3, 32, 32}) * 2 - 1, torch::tensor({3, 0, 9, 5})};
+}
+
+class EachNetwork : public ::testing::TestWithParam<std::string> {
+ protected:
+  const torch::Tensor& exact(const std::string& what) const { return expected().at(GetParam() + "/" + what); }
+  Model model_ = build_network(find_network(GetParam()), {}, kSeed);
+};
+
+TEST_P(EachNetwork, HasTheWeightsThatPyTorchDrawsFromTheSameSeed) {
+  // The same draws; a normal's logarithm and cosine may round differently on another processor.
+  EXPECT_LT(relative_distance(rows(model_.module->parameters()), exact("weights")), 1e-5);
+}
+
+TEST_P(EachNetwork, ComputesPyTorchsTrainingStep) {
+  const auto [images, labels] = batch();
+  model_.module->to(torch::kFloat64);
+  model_.module->train();
+  const torch::Tensor logits = model_.forward(images.to(torch::kFloat64));
+  const torch::Tensor loss = at::cross_entropy_loss(logits, labels);
+  const auto gradients = torch::autograd::grad({loss}, model_.module->parameters());
+  // Double precision on both sides: thousands of sums in another order, on weights from single precision
+  // draws.
+  EXPECT_LT((logits - exact("logits")).abs().max().item<double>(), 1e-9);
+  EXPECT_NEAR(loss.item<double>(), exact("loss").item<double>(), 1e-10);
+  EXPECT_LT(relative_distance(rows(gradients), exact("gradients")), 1e-8);
+  if (const auto buffers = statistics(*model_.module); !buffers.empty()) {
+    EXPECT_LT(relative_distance(rows(buffers), exact("buffers")), 1e-10);
+  }
+}
+
+TEST_P(EachNetwork, IsAsNearInSinglePrecisionAsPyTorchInEitherMemoryFormat) {
+  const auto [images, labels] = batch();
+  model_.module->train();
+  for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
+    model_.memory_format = format;
+    use_memory_format(model_);
+    const torch::Tensor logits = model_.forward(images.contiguous(format));
+    const double distance = (logits - exact("logits")).abs().max().item<double>();
+    // Another order of sums, of the same length: PyTorch's own rounding, with room for an unlucky case.
+    EXPECT_LT(distance, 4 * exact("logit_distance").item<double>() + 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, EachNetwork,
+                         ::testing::Values("mlp", "alexnet", "vgg11", "vgg19", "resnet20", "resnet32",
+                                           "resnet44", "resnet56", "densenet", "densenet-bc"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+/// Mean and standard deviation of a tensor.
+std::pair<double, double> moments(const torch::Tensor& tensor) {
+  return {tensor.mean().item<double>(), tensor.std().item<double>()};
+}
+
+/// Expects a layer's weight to be a sample with mean 0 and this deviation, to four standard errors.
+void expect_moments(const Layer& layer, double deviation) {
+  const auto [mean, std] = moments(layer.weight().detach());
+  const double n = static_cast<double>(layer.weight().numel());
+  EXPECT_NEAR(mean, 0, 4 * deviation / std::sqrt(n));
+  EXPECT_NEAR(std, deviation, 4 * deviation / std::sqrt(2 * n));
+}
+
+template <class Action>
+void for_each_layer(const std::string& network, const Action& action) {
+  const Model model = build_network(find_network(network), {}, 1);
+  for (const auto& module : model.module->modules()) {
+    if (const auto* layer = dynamic_cast<Layer*>(module.get())) action(*layer);
+  }
+}
+
+TEST(Initialization, HasTheSpecifiedDeviations) {
+  for_each_layer("resnet20", [](const Layer& layer) {
+    if (layer.kind() == Layer::Kind::kBatchNorm) return;
+    const double fan_in = static_cast<double>(layer.weight().numel() / layer.weight().size(0));
+    expect_moments(layer, std::sqrt(2 / fan_in));
+  });
+  for_each_layer("vgg11", [](const Layer& layer) {
+    if (layer.kind() == Layer::Kind::kBatchNorm) return;
+    const double out = static_cast<double>(layer.weight().size(0));
+    expect_moments(layer, layer.kind() == Layer::Kind::kConvolution ? std::sqrt(2 / (9 * out)) : 0.01);
+    EXPECT_EQ(layer.bias().abs().max().item<double>(), 0);
+  });
+  for_each_layer("densenet-bc", [](const Layer& layer) {
+    if (layer.kind() != Layer::Kind::kConvolution) return;
+    const double fan_out = static_cast<double>(layer.weight().numel() / layer.weight().size(1));
+    expect_moments(layer, std::sqrt(2 / fan_out));
+  });
+  for_each_layer("alexnet", [](const Layer& layer) {
+    // U(-a, a) has the deviation a / sqrt(3).
+    const double fan_in = static_cast<double>(layer.weight().numel() / layer.weight().size(0));
+    EXPECT_LE(layer.weight().abs().max().item<double>(), 1 / std::sqrt(fan_in));
+    EXPECT_NEAR(moments(layer.weight().detach()).second * std::sqrt(3 * fan_in), 1, 0.05);
+  });
+}
+
+}  // namespace
+}  // namespace batchplus
