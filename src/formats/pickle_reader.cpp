@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <variant>
@@ -51,29 +52,37 @@ const std::map<std::string_view, ElementType>& storage_types() {
 constexpr size_t kMostDimensions = 64;
 /// torch.save numbers its storages.
 constexpr size_t kLongestKey = 64;
+constexpr int64_t kMostOfEmpty = int64_t{1} << 32;
 
-/// Tensors may share a storage, but not so that a small file becomes a large allocation.
-void require_little_sharing(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
-                            const std::string& where) {
-  constexpr int64_t kMostSharing = 2;
-  int64_t left = 0;
-  for (const auto& [key, bytes] : storages) left += kMostSharing * bytes;
-  for (const StoredTensor& tensor : tensors) {
-    int64_t bytes = element_bytes(tensor.type);
-    for (const int64_t size : tensor.sizes) bytes *= size;
-    left -= bytes;
-    if (left < 0) {
-      throw Error("cannot read the weight file: its tensors claim more memory than the file has",
-                  {where, tensor.name, "save tensors that do not share their memory"});
-    }
+/// Whether every element lies among the storage's `elements`, and there are no more of them than that.
+bool lies_within(const StoredTensor& tensor, int64_t elements) {
+  if (tensor.offset < 0 || tensor.offset > elements) return false;
+  const auto& sizes = tensor.sizes;
+  const bool is_empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  int64_t count = 1;
+  int64_t last = tensor.offset;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t size = sizes[d];
+    const int64_t stride = tensor.strides[d];
+    if (size < 0 || stride < 0) return false;
+    if (size == 0) continue;
+    // Divisions, because products might not fit. An empty tensor's other sizes are bounded as well.
+    const int64_t most = is_empty ? kMostOfEmpty : elements;
+    if (size > most || count > most / size) return false;
+    count *= size;
+    if (is_empty || size == 1) continue;
+    if (stride > elements / (size - 1)) return false;
+    last += (size - 1) * stride;
+    if (last >= elements) return false;
   }
+  return is_empty || last < elements;
 }
 
 /// The stack machine of the pickle protocol.
 class PickleMachine {
  public:
-  PickleMachine(const std::string& pickle, const StorageSizes& storages, std::string where)
-      : bytes_(pickle), storages_(storages), where_(std::move(where)) {}
+  PickleMachine(std::string_view bytes, size_t position, std::string where)
+      : bytes_(bytes), where_(std::move(where)), position_(position) {}
 
   Value run() {
     while (true) {
@@ -82,6 +91,9 @@ class PickleMachine {
       execute(opcode);
     }
   }
+
+  size_t position() const { return position_; }
+  const std::map<std::string, ElementType>& storages() const { return storages_; }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
@@ -185,7 +197,7 @@ class PickleMachine {
 
   void push_storage() {
     const Value id = pop();
-    const auto& parts = sequence(id);  // ("storage", type, key, device, elements)
+    const auto& parts = sequence(id);  // ("storage", type, key, device, elements, ...)
     if (parts.size() < 5) fail("a storage is described wrongly");
     const auto* type = std::get_if<Global>(&parts[1]);
     const auto* key = std::get_if<std::string_view>(&parts[2]);
@@ -195,6 +207,7 @@ class PickleMachine {
     if (known == storage_types().end())
       fail(fmt::format("storages of type '{}' are not supported",
                        type->name.substr(type->name.find('\n') + 1)));
+    storages_[std::string(*key)] = known->second;
     push(Storage{known->second, *key});
   }
 
@@ -203,28 +216,14 @@ class PickleMachine {
     if (arguments.size() < 4) fail("a tensor is described wrongly");
     const auto* storage = std::get_if<Storage>(&arguments[0]);
     if (storage == nullptr) fail("a tensor has no storage");
-    const std::string key(storage->key);
-    const auto bytes = storages_.find(key);
-    if (bytes == storages_.end()) fail(fmt::format("storage '{}' is missing", key));
-    const auto elements = bytes->second / element_bytes(storage->type);
-    const int64_t offset = integer(arguments[1]);
-    const auto sizes = integers(arguments[2]);
-    const auto strides = integers(arguments[3]);
-
-    // Every element must lie in the storage, and there can be no more of them than the storage has.
-    bool fits = sizes.size() == strides.size() && offset >= 0 && offset <= elements;
-    int64_t count = 1;
-    int64_t last = offset;
-    for (size_t d = 0; fits && d < sizes.size(); ++d) {
-      fits = sizes[d] >= 0 && strides[d] >= 0 && sizes[d] <= elements && strides[d] <= elements &&
-             (sizes[d] <= 1 || (count <= elements / sizes[d] && strides[d] <= elements / (sizes[d] - 1)));
-      if (!fits) break;
-      count *= sizes[d];
-      if (sizes[d] > 0) last += (sizes[d] - 1) * strides[d];
-      fits = last <= elements;
-    }
-    if (!fits || (count > 0 && last >= elements)) fail("a tensor does not fit its storage");
-    tensors_.push_back({"", storage->type, key, offset, sizes, strides});
+    StoredTensor tensor{"",
+                        storage->type,
+                        std::string(storage->key),
+                        integer(arguments[1]),
+                        integers(arguments[2]),
+                        integers(arguments[3])};
+    if (tensor.sizes.size() != tensor.strides.size()) fail("a tensor is described wrongly");
+    tensors_.push_back(std::move(tensor));
     return &tensors_.back();
   }
 
@@ -311,9 +310,9 @@ class PickleMachine {
   }
 
   std::string_view bytes_;
-  const StorageSizes& storages_;
   std::string where_;
-  size_t position_ = 0;
+  size_t position_;
+  std::map<std::string, ElementType> storages_;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::map<int64_t, Value> memo_;
@@ -345,14 +344,14 @@ int64_t element_bytes(ElementType type) {
   BATCHPLUS_CHECK(false, "the switch covers every type");
 }
 
-std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, const StorageSizes& storages,
-                                                  const std::string& where) {
-  PickleMachine machine(pickle, storages, where);
+PickledStateDict PickleReader::read_state_dict() {
+  PickleMachine machine(bytes_, position_, where_);
   const Value top = machine.run();
+  position_ = machine.position();
   const Container* dict = as_dict(top);
   if (dict == nullptr) {
     throw Error("the weight file does not hold a dictionary",
-                {where, "", "save model.state_dict(), not the model itself"});
+                {where_, "", "save model.state_dict(), not the model itself"});
   }
   const auto for_each = [](const Container& container, const auto& visit) {
     for (size_t i = 0; i + 1 < container.items.size(); i += 2) {
@@ -363,19 +362,62 @@ std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, con
   for_each(*dict, [&](std::string_view key, const Value& value) {
     if (key == "state_dict" && as_dict(value) != nullptr) dict = as_dict(value);
   });
-  std::vector<StoredTensor> tensors;
+  PickledStateDict state{{}, machine.storages()};
   std::map<std::string_view, size_t> indices;
   for_each(*dict, [&](std::string_view key, const Value& value) {
     if (auto* const* tensor = std::get_if<const StoredTensor*>(&value)) {
       // As in Python, a key that comes again replaces its value.
-      const auto [index, is_new] = indices.try_emplace(key, tensors.size());
-      if (is_new) tensors.emplace_back();
-      tensors[index->second] = **tensor;
-      tensors[index->second].name = key;
+      const auto [index, is_new] = indices.try_emplace(key, state.tensors.size());
+      if (is_new) state.tensors.emplace_back();
+      state.tensors[index->second] = **tensor;
+      state.tensors[index->second].name = key;
     }
   });
-  require_little_sharing(tensors, storages, where);
-  return tensors;
+  return state;
+}
+
+std::vector<std::string> PickleReader::read_texts() {
+  PickleMachine machine(bytes_, position_, where_);
+  const Value top = machine.run();
+  position_ = machine.position();
+  std::vector<std::string> texts;
+  if (auto* const* list = std::get_if<Container*>(&top)) {
+    for (const Value& item : (*list)->items) {
+      if (const auto* text = std::get_if<std::string_view>(&item)) texts.emplace_back(*text);
+    }
+  }
+  return texts;
+}
+
+void PickleReader::skip() {
+  PickleMachine machine(bytes_, position_, where_);
+  machine.run();
+  position_ = machine.position();
+}
+
+void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
+                             const std::string& where) {
+  const auto fail = [&](const std::string& what, const StoredTensor& tensor, const std::string& hint) {
+    throw Error("cannot read the weight file: " + what, {where, tensor.name, hint});
+  };
+  constexpr int64_t kMostSharing = 2;
+  int64_t left = 0;
+  for (const auto& [key, bytes] : storages) left += kMostSharing * bytes;
+  for (const StoredTensor& tensor : tensors) {
+    const auto storage = storages.find(tensor.storage);
+    if (storage == storages.end())
+      fail(fmt::format("storage '{}' is missing", tensor.storage), tensor, "the file is incomplete");
+    if (!lies_within(tensor, storage->second / element_bytes(tensor.type)))
+      fail("a tensor does not fit its storage", tensor, "the file is damaged");
+    // Tensors may share a storage, but not so that a small file becomes a large allocation.
+    const bool is_empty = std::find(tensor.sizes.begin(), tensor.sizes.end(), 0) != tensor.sizes.end();
+    int64_t bytes = is_empty ? 0 : element_bytes(tensor.type);
+    for (const int64_t size : tensor.sizes) bytes *= size;
+    left -= bytes;
+    if (left < 0)
+      fail("its tensors claim more memory than the file has", tensor,
+           "save tensors that do not share their memory");
+  }
 }
 
 }  // namespace batchplus

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchplus {
@@ -22,7 +23,7 @@ enum class ElementType {
 
 int64_t element_bytes(ElementType type);
 
-/// A tensor as a pickle describes it: a strided view of a storage. It is known to lie within the storage.
+/// A tensor as a pickle describes it: a strided view of a storage.
 struct StoredTensor {
   std::string name;
   ElementType type = ElementType::kFloat32;
@@ -33,15 +34,41 @@ struct StoredTensor {
   std::vector<int64_t> strides;
 };
 
+/// What a pickle says of a state dict, before its storages are known.
+struct PickledStateDict {
+  std::vector<StoredTensor> tensors;
+  /// The elements' type of each storage that the pickle names, by key.
+  std::map<std::string, ElementType> storages;
+};
+
+/// Reads one or more pickles, one behind the other: the part of the pickle protocol that torch.save writes
+/// for dictionaries of tensors. Nothing is ever called or imported: the few constructors that occur are
+/// recognised by name, and every other object becomes an empty value. `where` names the file in errors.
+class PickleReader {
+ public:
+  PickleReader(std::string_view bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}
+
+  /// A dictionary of tensors. One under the key "state_dict" is preferred to the outermost one.
+  PickledStateDict read_state_dict();
+  /// A list of texts.
+  std::vector<std::string> read_texts();
+  /// Passes over a pickle, whatever it holds.
+  void skip();
+  /// How far it has read.
+  size_t position() const { return position_; }
+
+ private:
+  std::string_view bytes_;
+  std::string where_;
+  size_t position_ = 0;
+};
+
 /// Bytes of each storage, by key.
 using StorageSizes = std::map<std::string, int64_t>;
 
-/// Reads the tensors of a pickled state dict: the part of the pickle protocol that torch.save writes for
-/// dictionaries of tensors. Nothing is ever called or imported: the few constructors that occur are
-/// recognised by name, and every other object becomes an empty value. A dictionary under the key "state_dict"
-/// is preferred to the outermost one. The tensors together claim at most twice the storages' bytes. `where`
-/// names the file in errors.
-std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, const StorageSizes& storages,
-                                                  const std::string& where);
+/// An Error unless every tensor lies within its storage and they claim at most twice the storages' bytes
+/// together.
+void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
+                             const std::string& where);
 
 }  // namespace batchplus

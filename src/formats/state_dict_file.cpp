@@ -1,13 +1,29 @@
 #include "formats/state_dict_file.h"
 
+#include <fmt/format.h>
+
+#include <cstring>
+
 #include "util/error.h"
 
 namespace batchplus {
+namespace {
 
-StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where) {
-  const std::string hint = "expected what torch.save(model.state_dict(), file) writes (zip format)";
-  if (!bytes.starts_with("PK"))
-    throw Error("cannot read the weight file: not a zip archive", {where, "", hint});
+using namespace std::string_view_literals;
+
+constexpr const char* kHint = "expected what torch.save(model.state_dict(), file) writes";
+
+/// The pickled number that files of torch before 1.6 begin with.
+constexpr std::string_view kLegacyMagic = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19."sv;
+
+StorageSizes sizes_of(const ArchiveFiles& storages) {
+  StorageSizes sizes;
+  for (const auto& [key, bytes] : storages) sizes[key] = static_cast<int64_t>(bytes.size());
+  return sizes;
+}
+
+/// A zip archive: FOLDER/data.pkl, and FOLDER/data/KEY for each storage.
+StateDictFile read_zip_layout(std::string_view bytes, const std::string& where) {
   ArchiveFiles entries = read_zip(bytes, where);
   constexpr std::string_view kPickle = "data.pkl";
   for (const auto& [name, pickle] : entries) {
@@ -15,16 +31,54 @@ StateDictFile read_state_dict_file(std::string_view bytes, const std::string& wh
     if (!is_pickle) continue;
     const std::string folder = name.substr(0, name.size() - kPickle.size()) + "data/";
     StateDictFile file;
-    StorageSizes sizes;
     for (auto& [entry, content] : entries) {
-      if (!entry.starts_with(folder)) continue;
-      sizes[entry.substr(folder.size())] = static_cast<int64_t>(content.size());
-      file.storages[entry.substr(folder.size())] = std::move(content);
+      if (entry.starts_with(folder)) file.storages[entry.substr(folder.size())] = std::move(content);
     }
-    file.tensors = read_pickled_state_dict(pickle, sizes, where);
+    file.tensors = PickleReader(pickle, where).read_state_dict().tensors;
     return file;
   }
-  throw Error("cannot read the weight file: no data.pkl in it", {where, "", hint});
+  throw Error("cannot read the weight file: no data.pkl in it", {where, "", kHint});
+}
+
+/// Pickles of a magic number, a version, the machine, the state dict and the storages' keys; then each
+/// storage: its number of elements in 8 bytes, and the elements.
+StateDictFile read_legacy_layout(std::string_view bytes, const std::string& where) {
+  PickleReader reader(bytes.substr(kLegacyMagic.size()), where);
+  reader.skip();
+  reader.skip();
+  const PickledStateDict state = reader.read_state_dict();
+  const std::vector<std::string> keys = reader.read_texts();
+  StateDictFile file{{}, state.tensors};
+  size_t position = kLegacyMagic.size() + reader.position();
+  for (const auto& key : keys) {
+    const auto fail = [&](const std::string& what) {
+      throw Error("cannot read the weight file: " + what,
+                  {fmt::format("{}, offset {}", where, position), key, kHint});
+    };
+    const auto type = state.storages.find(key);
+    if (type == state.storages.end()) fail("a storage belongs to no tensor");
+    int64_t elements = 0;
+    if (bytes.size() - position < sizeof elements) fail("it ends early");
+    std::memcpy(&elements, bytes.data() + position, sizeof elements);
+    position += sizeof elements;
+    const auto left = static_cast<int64_t>(bytes.size() - position);
+    if (elements < 0 || elements > left / element_bytes(type->second)) fail("it ends early");
+    const auto size = static_cast<size_t>(elements * element_bytes(type->second));
+    file.storages[key] = std::string(bytes.substr(position, size));
+    position += size;
+  }
+  return file;
+}
+
+}  // namespace
+
+StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where) {
+  const bool is_zip = bytes.starts_with("PK");
+  if (!is_zip && !bytes.starts_with(kLegacyMagic))
+    throw Error("cannot read the weight file: neither of torch.save's layouts", {where, "", kHint});
+  StateDictFile file = is_zip ? read_zip_layout(bytes, where) : read_legacy_layout(bytes, where);
+  require_within_storages(file.tensors, sizes_of(file.storages), where);
+  return file;
 }
 
 }  // namespace batchplus

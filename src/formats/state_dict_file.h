@@ -15,8 +15,9 @@ struct StateDictFile {
   std::vector<StoredTensor> tensors;
 };
 
-/// Reads what torch.save(model.state_dict(), file) writes (zip format), also nested under "state_dict".
-/// Nothing in the file is executed. `where` names it in errors.
+/// Reads what torch.save(model.state_dict(), file) writes, in the zip layout or in the one before torch 1.6,
+/// also nested under "state_dict". Every tensor lies within its storage. Nothing in the file is executed.
+/// `where` names it in errors.
 StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where);
 
 }  // namespace batchplus

@@ -29,6 +29,13 @@ std::string pickle_of(int32_t offset, int32_t size, int32_t stride) {
          pickled_number(stride) + "t\x89NtRu.";
 }
 
+std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, const StorageSizes& storages,
+                                                  const std::string& where) {
+  const auto tensors = PickleReader(pickle, where).read_state_dict().tensors;
+  require_within_storages(tensors, storages, where);
+  return tensors;
+}
+
 TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
   EXPECT_EQ(read_pickled_state_dict(pickle_of(1, 3, 1), {{"0", 16}}, "x").front().sizes,
             (std::vector<int64_t>{3}));
@@ -46,6 +53,9 @@ TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
         },
         {"does not fit its storage"});
   }
+  EXPECT_EQ(read_pickled_state_dict(pickle_of(4, 0, 12), {{"0", 16}}, "x").front().sizes,
+            (std::vector<int64_t>{0}))
+      << "an empty tensor's strides do not matter";
   expect_error([] { read_pickled_state_dict(pickle_of(0, 1, 1), {}, "x"); }, {"storage '0' is missing"});
 }
 

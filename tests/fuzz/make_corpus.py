@@ -314,6 +314,13 @@ def zip_of(entries, method=zipfile.ZIP_STORED):
     return stream.getvalue()
 
 
+def legacy_file(state, keys, storages):
+    """As torch before 1.6 wrote it: magic number, version, machine, state dict, keys, storages of floats."""
+    head = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19." + pickle(b"M\xe9\x03") + pickle(b"}")
+    listed = pickle(b"](" + b"".join(map(unicode, keys)) + b"e")
+    return head + state + listed + b"".join(struct.pack("<q", len(bytes_) // 4) + bytes_ for bytes_ in storages)
+
+
 def state_dict():
     fixtures = root / "tests" / "fixtures"
     seeds = {}
@@ -360,6 +367,9 @@ def state_dict():
         "pickle_framed": b"\x80\x04\x95" + struct.pack("<Q", 3) + b"}\x94.",
         "pickle_marks": pickle(b"(((((tttt}0}"),
         "pickle_unknown_opcode": pickle(b"\xff"),
+        "legacy": legacy_file(plain, [b"2"], [bytes(96)]),
+        "legacy_short": legacy_file(plain, [b"2"], [bytes(96)])[:-20],
+        "legacy_unknown_key": legacy_file(plain, [b"7"], [bytes(96)]),
         "zip_flat": zip_of([("data.pkl", plain), ("data/2", bytes(96))]),
         "zip_nested": zip_of([("archive/data.pkl", plain), ("archive/data/2", bytes(96)), ("archive/version", b"3\n")]),
         "zip_deflated": zip_of([("a/data.pkl", plain), ("a/data/2", bytes(96))], zipfile.ZIP_DEFLATED),

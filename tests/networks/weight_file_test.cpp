@@ -42,10 +42,10 @@ TEST(StateDict, HasPyTorchsNamesInPyTorchsOrder) {
   }
 }
 
-TEST(ReadWeights, ReadsNestedAndDataParallelFilesAlike) {
+TEST(ReadWeights, ReadsNestedDataParallelAndLegacyFilesAlike) {
   auto plain = network();
   load_state_dict(*plain, read_weights(fixture("smallcnn_plain.pt")), "plain");
-  for (const char* name : {"smallcnn_nested.pt", "smallcnn_data_parallel.pt"}) {
+  for (const char* name : {"smallcnn_nested.pt", "smallcnn_data_parallel.pt", "smallcnn_legacy.pth"}) {
     auto other = network();
     load_state_dict(*other, read_weights(fixture(name)), name);
     for (const auto& item : plain->named_parameters()) {
@@ -107,28 +107,32 @@ TEST(LoadStateDict, ListsEverythingThatIsWrongAndChangesNothing) {
 
 TEST(ReadWeights, RefusesEveryTruncationOfAFile) {
   const Scratch scratch;
-  const std::string whole = read_file(fixture("smallcnn_plain.pt"));
-  for (size_t size = 0; size < whole.size(); size += 97) {
-    write_file_atomically(scratch / "cut.pt", whole.substr(0, size));
-    EXPECT_THROW(read_weights(scratch / "cut.pt"), Error) << size;
+  for (const char* name : {"smallcnn_plain.pt", "smallcnn_legacy.pth"}) {
+    const std::string whole = read_file(fixture(name));
+    for (size_t size = 0; size < whole.size(); size += 97) {
+      write_file_atomically(scratch / "cut.pt", whole.substr(0, size));
+      EXPECT_THROW(read_weights(scratch / "cut.pt"), Error) << name << " " << size;
+    }
   }
 }
 
 TEST(ReadWeights, SurvivesFlippedBytes) {
   const Scratch scratch;
-  const std::string whole = read_file(fixture("smallcnn_plain.pt"));
-  int refused = 0;
-  for (size_t position = 0; position < whole.size(); position += 13) {
-    std::string damaged = whole;
-    damaged[position] = static_cast<char>(damaged[position] ^ 0x5a);
-    write_file_atomically(scratch / "bad.pt", damaged);
-    try {
-      read_weights(scratch / "bad.pt");
-    } catch (const Error&) {
-      ++refused;
+  for (const char* name : {"smallcnn_plain.pt", "smallcnn_legacy.pth"}) {
+    const std::string whole = read_file(fixture(name));
+    int refused = 0;
+    for (size_t position = 0; position < whole.size(); position += 13) {
+      std::string damaged = whole;
+      damaged[position] = static_cast<char>(damaged[position] ^ 0x5a);
+      write_file_atomically(scratch / "bad.pt", damaged);
+      try {
+        read_weights(scratch / "bad.pt");
+      } catch (const Error&) {
+        ++refused;
+      }
     }
+    EXPECT_GT(refused, 0) << name;
   }
-  EXPECT_GT(refused, 0);
 }
 
 }  // namespace
