@@ -1,5 +1,5 @@
 // Trains on demand, so that a driver can interleave it with others in one run.
-//   step_worker MODEL BATCH THREADS
+//   step_worker MODEL BATCH THREADS [planar|channels-last]
 // reads lines "METHOD STEPS" and answers each with the seconds that so many inner steps took, and how many of
 // them were spent waiting for batches. Batches are assembled from bytes as in a real run; evaluation is not
 // part of it. "sync:METHOD STEPS" does without the pipeline: each batch is assembled when it is needed.
@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "core/memory.h"
 #include "data/batch_pipeline.h"
@@ -21,13 +22,23 @@
 namespace batchplus {
 namespace {
 
+/// The network's own memory format, or another one.
+std::optional<torch::MemoryFormat> memory_format;
+
+Model build_model(const std::string& name, int64_t classes) {
+  Model model = build_network(find_network(name), {.classes = classes}, /*seed=*/1);
+  model.memory_format = memory_format.value_or(model.memory_format);
+  use_memory_format(model);
+  return model;
+}
+
 /// One method in training, ready to go on.
 class Session {
  public:
   Session(const std::string& model_name, const std::string& method_name, int64_t batch,
           const Dataset& dataset)
       : info_(find_method(method_name, "method")),
-        model_(build_network(find_network(model_name), {.classes = dataset.classes()}, /*seed=*/1)),
+        model_(build_model(model_name, dataset.classes())),
         parameters_(*model_.module),
         oracle_(model_, parameters_, budget_),
         source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, /*is_augmenting=*/true),
@@ -99,9 +110,14 @@ void serve(const std::string& model, int64_t batch) {
 }  // namespace batchplus
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: step_worker MODEL BATCH THREADS\n");
+  if (argc < 4 || argc > 5) {
+    std::fprintf(stderr, "usage: step_worker MODEL BATCH THREADS [planar|channels-last]\n");
     return 2;
+  }
+  if (argc == 5) {
+    const bool is_planar = std::string(argv[4]) == "planar";
+    batchplus::memory_format =
+        is_planar ? torch::MemoryFormat::Contiguous : torch::MemoryFormat::ChannelsLast;
   }
   batchplus::keep_freed_memory();
   at::set_num_threads(std::atoi(argv[3]));

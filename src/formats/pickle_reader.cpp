@@ -376,14 +376,14 @@ PickledStateDict PickleReader::read_state_dict() {
   return state;
 }
 
-std::vector<std::string> PickleReader::read_texts() {
+std::vector<std::string_view> PickleReader::read_texts() {
   PickleMachine machine(bytes_, position_, where_);
   const Value top = machine.run();
   position_ = machine.position();
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;
   if (auto* const* list = std::get_if<Container*>(&top)) {
     for (const Value& item : (*list)->items) {
-      if (const auto* text = std::get_if<std::string_view>(&item)) texts.emplace_back(*text);
+      if (const auto* text = std::get_if<std::string_view>(&item)) texts.push_back(*text);
     }
   }
   return texts;

@@ -50,8 +50,8 @@ class PickleReader {
 
   /// A dictionary of tensors. One under the key "state_dict" is preferred to the outermost one.
   PickledStateDict read_state_dict();
-  /// A list of texts.
-  std::vector<std::string> read_texts();
+  /// A list of texts, as views of the bytes: a text may be listed any number of times.
+  std::vector<std::string_view> read_texts();
   /// Passes over a pickle, whatever it holds.
   void skip();
   /// How far it has read.

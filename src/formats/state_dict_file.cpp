@@ -47,10 +47,11 @@ StateDictFile read_legacy_layout(std::string_view bytes, const std::string& wher
   reader.skip();
   reader.skip();
   const PickledStateDict state = reader.read_state_dict();
-  const std::vector<std::string> keys = reader.read_texts();
+  const std::vector<std::string_view> keys = reader.read_texts();
   StateDictFile file{{}, state.tensors};
   size_t position = kLegacyMagic.size() + reader.position();
-  for (const auto& key : keys) {
+  for (const std::string_view text : keys) {
+    const std::string key(text);
     const auto fail = [&](const std::string& what) {
       throw Error("cannot read the weight file: " + what,
                   {fmt::format("{}, offset {}", where, position), key, kHint});

@@ -81,7 +81,7 @@ NetworkInfo vgg(int64_t depth) {
           {{"depth", depth}, {"width", 64}},
           0.0,
           32,
-          kChannelsLast,
+          kPlanar,
           make_vgg};
 }
 

@@ -370,6 +370,8 @@ def state_dict():
         "legacy": legacy_file(plain, [b"2"], [bytes(96)]),
         "legacy_short": legacy_file(plain, [b"2"], [bytes(96)])[:-20],
         "legacy_unknown_key": legacy_file(plain, [b"7"], [bytes(96)]),
+        "legacy_same_key": legacy_file(plain + pickle(b"](" + unicode(b"k" * 1700) + b"q\x00" + b"h\x00" * 950 + b"e"),
+                                       [], []),
         "zip_flat": zip_of([("data.pkl", plain), ("data/2", bytes(96))]),
         "zip_nested": zip_of([("archive/data.pkl", plain), ("archive/data/2", bytes(96)), ("archive/version", b"3\n")]),
         "zip_deflated": zip_of([("a/data.pkl", plain), ("a/data/2", bytes(96))], zipfile.ZIP_DEFLATED),

@@ -1,0 +1,93 @@
+// Evaluating weight files as a user does: real processes, files, pictures, exit codes and JSON.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "formats/png_image.h"
+#include "support/scratch.h"
+#include "util/file.h"
+#include "util/process.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Scratch;
+
+ProcessResult batchplus(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
+  return run_process(arguments, "/");
+}
+
+/// Trains briefly on the synthetic set; the result, with the weights at `weights`.
+json train(const std::string& weights) {
+  const ProcessResult process =
+      batchplus({"train", "--model", "smallcnn", "--train-limit", "640", "--test-limit", "300", "--epochs",
+                 "2", "--save-weights", weights, "--quiet", "--json"});
+  EXPECT_EQ(process.exit_code, 0) << process.output;
+  return json::parse(process.output);
+}
+
+TEST(Eval, RepeatsWhatTrainingSaid) {
+  const Scratch scratch;
+  const std::string weights = (scratch / "w.pt").string();
+  const json trained = train(weights);
+  const ProcessResult process =
+      batchplus({"eval", "--weights", weights, "--model", "smallcnn", "--dataset", "synthetic",
+                 "--test-limit", "300", "--json", "--out", (scratch / "out").string()});
+  ASSERT_EQ(process.exit_code, 0) << process.output;
+  const json result = json::parse(process.output);
+  EXPECT_EQ(result["samples"], 300);
+  EXPECT_EQ(result["accuracy"], trained["test_accuracy"]);
+  EXPECT_EQ(result["loss"], trained["test_loss"]);
+  EXPECT_EQ(result["class_accuracy"].size(), 10U);
+
+  // The matrix holds each sample once, and its diagonal the correct ones.
+  const auto lines = split(read_file(scratch / "out" / "confusion.csv"), '\n');
+  ASSERT_EQ(lines.size(), 12U);  // a header, ten classes, and what follows the last newline
+  int64_t all = 0;
+  int64_t correct = 0;
+  for (size_t truth = 0; truth < 10; ++truth) {
+    const auto fields = split(lines[truth + 1], ',');
+    ASSERT_EQ(fields.size(), 11U);
+    for (size_t prediction = 0; prediction < 10; ++prediction) {
+      const int64_t count = parse_integer(fields[prediction + 1], "confusion.csv");
+      all += count;
+      if (truth == prediction) correct += count;
+    }
+  }
+  EXPECT_EQ(all, 300);
+  EXPECT_DOUBLE_EQ(100.0 * static_cast<double>(correct) / 300, result["accuracy"].get<double>());
+  EXPECT_GT(decode_png(read_file(scratch / "out" / "confusion.png"), "picture").width, 460);
+}
+
+TEST(Eval, RefusesWeightsOfAnotherNetworkAndListsTheKeys) {
+  const Scratch scratch;
+  const std::string weights = (scratch / "w.pt").string();
+  train(weights);
+  const auto eval = [&](const std::string& file, const std::string& model) {
+    return batchplus({"eval", "--weights", file, "--model", model, "--dataset", "synthetic"});
+  };
+  const ProcessResult other = eval(weights, "resnet20");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.output, HasSubstr("missing layer1.0.conv1.weight"));
+  EXPECT_THAT(other.output, HasSubstr("unexpected fc1.weight"));
+  EXPECT_EQ(eval((scratch / "none.pt").string(), "smallcnn").exit_code, 2);
+  EXPECT_EQ(eval(weights, "smallcn").exit_code, 2);
+}
+
+TEST(Models, ShowListsTheLayersOfANetworkWithItsSettings) {
+  const ProcessResult process = batchplus({"models", "show", "resnet20:depth=8", "--classes", "7", "--json"});
+  ASSERT_EQ(process.exit_code, 0) << process.output;
+  const json network = json::parse(process.output);
+  EXPECT_EQ(network["layers"].front()["name"], "conv1");
+  EXPECT_EQ(network["layers"].back()["output"], std::vector<int>{7});
+  EXPECT_EQ(batchplus({"models", "show", "resnet20:depth=9"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace batchplus
