@@ -6,13 +6,10 @@ The machine may be shared and noisy, so every number is a ratio of two measureme
 median over the rounds with the smallest and largest."""
 
 import argparse
-import statistics
-import time
 
 import torch
-from torch.nn import functional as F
 
-from ratios import Process, ratios, spread
+from ratios import Process, ratios, sgd_seconds, spread
 
 
 class PyTorchMlp:
@@ -37,13 +34,7 @@ class PyTorchMlp:
 
     def seconds(self, steps):
         batches = len(self.labels) // self.batch
-        start = time.perf_counter()
-        for step in range(steps):
-            images, labels = self.next_batch(step % batches * self.batch)
-            self.optimiser.zero_grad(set_to_none=True)
-            F.cross_entropy(self.model(images), labels).backward()
-            self.optimiser.step()
-        return time.perf_counter() - start
+        return sgd_seconds(self.model, self.optimiser, lambda step: self.next_batch(step % batches * self.batch), steps)
 
 
 def main():
@@ -72,18 +63,18 @@ def main():
             print(f"  b = {batch:3d}, PyTorch {what:16s}  {spread(quotients)}, {steps / ours:.0f} and"
                   f" {steps / theirs:.0f} steps/s", flush=True)
 
-    print("Data pipeline, bp-svrg with b = 128: share of a step spent waiting for batches, in percent; and time of a step"
+    print("Data pipeline with augmentation, bp-svrg with b = 128: share of a step spent waiting for batches, in percent; and time of a step"
           " without the pipeline over time with it:")
     for model, steps in (("mlp", 100), ("smallcnn", 10), ("resnet32", 2)):
         worker = Process([options.worker, model, "128", str(options.threads)])
         shares = []
 
         def with_pipeline():
-            seconds, waited = worker.numbers("bp-svrg", steps)
+            seconds, waited = worker.numbers("augmented:bp-svrg", steps)
             shares.append(100 * waited / seconds)
             return seconds
 
-        quotients, ours, _ = ratios(with_pipeline, lambda: worker.seconds("sync:bp-svrg", steps), min(options.rounds, 15))
+        quotients, ours, _ = ratios(with_pipeline, lambda: worker.seconds("sync:augmented:bp-svrg", steps), min(options.rounds, 15))
         print(f"  {model:9s} waiting {spread(shares)} %; without over with {spread(quotients)}, {1e3 * ours / steps:.2f} ms"
               " a step", flush=True)
 

@@ -2,19 +2,17 @@
 
     python3 bench/compare_networks.py WORKER_BINARY [--threads 2] [--rounds 7] [--networks vgg11,resnet32,densenet]
 
-Both assemble their batches beforehand or from bytes, whichever is their way; PyTorch is handed ready tensors. Its networks
-are those of tests/fixtures/networks.py."""
+BatchPlus assembles its batches from bytes; PyTorch is handed ready tensors. Its networks are those of
+tests/fixtures/networks.py."""
 
 import argparse
 import pathlib
 import statistics
 import sys
-import time
 
 import torch
-from torch.nn import functional as F
 
-from ratios import Process, spread
+from ratios import Process, sgd_seconds, spread
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
 import networks
@@ -33,12 +31,7 @@ class PyTorch:
         self.labels = torch.randint(0, 10, (batch,))
 
     def seconds(self, steps):
-        start = time.perf_counter()
-        for _ in range(steps):
-            self.optimiser.zero_grad(set_to_none=True)
-            F.cross_entropy(self.model(self.images), self.labels).backward()
-            self.optimiser.step()
-        return time.perf_counter() - start
+        return sgd_seconds(self.model, self.optimiser, lambda _: (self.images, self.labels), steps)
 
 
 def main():

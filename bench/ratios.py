@@ -2,6 +2,9 @@
 
 import statistics
 import subprocess
+import time
+
+from torch.nn import functional as F
 
 
 class Process:
@@ -37,3 +40,14 @@ def ratios(first, second, rounds):
 
 def spread(values):
     return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f}, n = {len(values)})"
+
+
+def sgd_seconds(model, optimiser, next_batch, steps):
+    """A plain training loop in PyTorch; next_batch(step) gives images and labels."""
+    start = time.perf_counter()
+    for step in range(steps):
+        images, labels = next_batch(step)
+        optimiser.zero_grad(set_to_none=True)
+        F.cross_entropy(model(images), labels).backward()
+        optimiser.step()
+    return time.perf_counter() - start

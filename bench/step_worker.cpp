@@ -2,7 +2,8 @@
 //   step_worker MODEL BATCH THREADS [planar|channels-last]
 // reads lines "METHOD STEPS" and answers each with the seconds that so many inner steps took, and how many of
 // them were spent waiting for batches. Batches are assembled from bytes as in a real run; evaluation is not
-// part of it. "sync:METHOD STEPS" does without the pipeline: each batch is assembled when it is needed.
+// part of it. "sync:METHOD" does without the pipeline; "augmented:METHOD" and "sync:augmented:METHOD"
+// augment.
 
 #include <cstdio>
 #include <iostream>
@@ -35,13 +36,13 @@ Model build_model(const std::string& name, int64_t classes) {
 /// One method in training, ready to go on.
 class Session {
  public:
-  Session(const std::string& model_name, const std::string& method_name, int64_t batch,
+  Session(const std::string& model_name, const std::string& method_name, int64_t batch, bool is_augmenting,
           const Dataset& dataset)
       : info_(find_method(method_name, "method")),
         model_(build_model(model_name, dataset.classes())),
         parameters_(*model_.module),
         oracle_(model_, parameters_, budget_),
-        source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, /*is_augmenting=*/true),
+        source_(make_views(dataset, {}).train, ImageTransform(dataset.normalization, is_augmenting),
                 {.seed = 1, .inner_size = batch, .memory_format = model_.memory_format}) {
     EstimatorOptions options;
     if (!info_.coefficient.empty())
@@ -97,9 +98,14 @@ void serve(const std::string& model, int64_t batch) {
   while (std::cin >> method >> steps) {
     // A session of its own for each way, so that neither disturbs the other's batches.
     auto& session = sessions[method];
-    const bool has_pipeline = !method.starts_with("sync:");
-    if (!has_pipeline) method = method.substr(5);
-    if (!session) session = std::make_unique<Session>(model, method, batch, dataset);
+    const auto take_prefix = [&](const std::string& prefix) {
+      if (!method.starts_with(prefix)) return false;
+      method = method.substr(prefix.size());
+      return true;
+    };
+    const bool has_pipeline = !take_prefix("sync:");
+    const bool is_augmenting = take_prefix("augmented:");
+    if (!session) session = std::make_unique<Session>(model, method, batch, is_augmenting, dataset);
     const Session::Times times = session->run(steps, has_pipeline);
     std::printf("%.9f %.9f\n", times.seconds, times.waited_seconds);
     std::fflush(stdout);

@@ -47,7 +47,7 @@ TEST(InstalledPackage, TrainsANetworkOfAnotherProgram) {
   run({"cmake", "-S", BATCHPLUS_SOURCE_DIR "/examples/own_network", "-B", example, "-G", "Ninja",
        "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix});
   run({"cmake", "--build", example});
-  // Chance is 10 %. The example states 61.5 %, and another number of threads moves it by some tenths.
+  // Chance is 10 %. The example states 61.7 %, and another number of threads moves it by some tenths.
   EXPECT_GT(printed_accuracy(run({example + "/own_network"})), 50);
 }
 
