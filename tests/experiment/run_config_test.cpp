@@ -76,5 +76,14 @@ TEST(OuterBatch, IsANumberAMultipleOrAll) {
   }
 }
 
+TEST(ToToml, RepeatsAnyText) {
+  RunConfig config;
+  config.out = "a \"quoted\" \\ path\nwith a line and \x7f";
+  config.method = "";
+  const RunConfig again = read(to_toml(config));
+  EXPECT_EQ(again.out, config.out);
+  EXPECT_EQ(again.method, "");
+}
+
 }  // namespace
 }  // namespace batchplus

@@ -84,5 +84,14 @@ TEST(PickleReader, RefusesNonsense) {
   }
 }
 
+TEST(PickleReader, CountsATensorUnderEveryName) {
+  // {"w": t, "0": t, ... "4": t}: six times a storage of 16 bytes.
+  std::string pickle = pickle_of(0, 4, 1);
+  pickle.resize(pickle.size() - 2);  // without the end of the dictionary and of the pickle
+  pickle += "q" + std::string(1, '\x07');
+  for (int i = 0; i < 5; ++i) pickle += pickled_text(std::to_string(i)) + "h" + std::string(1, '\x07');
+  expect_error([&] { read_pickled_state_dict(pickle + "u.", {{"0", 16}}, "x"); }, {"claim more memory"});
+}
+
 }  // namespace
 }  // namespace batchplus

@@ -42,5 +42,12 @@ TEST(Png, RefusesDamagedFilesAndNamesThem) {
   expect_error([&] { decode_png(huge, "x.png"); }, {"x.png"});
 }
 
+TEST(Png, RefusesAChunkLongerThanTheFile) {
+  std::string file = read_file(fixture("picture_40x48.png"));
+  const std::string chunk("\x44\x52\x00\x00sCAL", 8);  // claims a gigabyte
+  file.insert(33, chunk);                              // behind the header
+  expect_error([&] { decode_png(file, "x.png"); }, {"x.png"});
+}
+
 }  // namespace
 }  // namespace batchplus

@@ -66,5 +66,17 @@ TEST(SvhnMat, RefusesEveryTruncation) {
   }
 }
 
+// matio would return memory that nobody wrote.
+TEST(SvhnMat, RefusesDamagedCompressedData) {
+  const Scratch scratch;
+  const std::string whole = read_file(fixture("svhn_compressed.mat"));
+  for (size_t position = 140; position < whole.size(); position += 37) {
+    std::string damaged = whole;
+    damaged[position] = static_cast<char>(damaged[position] ^ 0x10);
+    write_file_atomically(scratch / "x.mat", damaged);
+    expect_error([&] { read_svhn_mat(scratch / "x.mat"); }, {"x.mat"});
+  }
+}
+
 }  // namespace
 }  // namespace batchplus
