@@ -205,8 +205,10 @@ TEST(Commands, ListWhatThereIs) {
   EXPECT_EQ(models[0]["macs"], 318200);
   EXPECT_EQ(json::parse(batchplus({"methods", "--json"}).output).size(), 10U);
   const json data = json::parse(batchplus({"data", "list", "--json"}).output);
-  EXPECT_EQ(data[0]["name"], "synthetic");
-  EXPECT_EQ(data[0]["train_samples"], 10000);
+  const auto synthetic =
+      std::find_if(data.begin(), data.end(), [](const json& row) { return row["name"] == "synthetic"; });
+  ASSERT_NE(synthetic, data.end());
+  EXPECT_EQ((*synthetic)["train_samples"], 10000);
 }
 
 TEST(Commands, WrongUseExitsWithTwo) {
