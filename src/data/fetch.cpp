@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "data/checksums.h"
 #include "formats/gzip.h"
 #include "util/error.h"
@@ -114,9 +112,7 @@ class Fetch {
       return place({from});
     }
     if (!archive.empty() && fs::exists(from / archive)) return place({from / archive});
-    std::vector<fs::path> files;
-    for (const auto& name : info_.files) files.push_back(plain_or_gzip(from, name));
-    for (const auto& file : files) copy(file);
+    for (const auto& name : info_.files) copy(plain_or_gzip(from, name));
   }
 
   /// The official downloads, as files of the dataset.

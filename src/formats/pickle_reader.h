@@ -1,38 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/stored_tensor.h"
+
 namespace batchplus {
-
-enum class ElementType {
-  kFloat32,
-  kFloat64,
-  kFloat16,
-  kBFloat16,
-  kInt64,
-  kInt32,
-  kInt16,
-  kInt8,
-  kUInt8,
-  kBool
-};
-
-int64_t element_bytes(ElementType type);
-
-/// A tensor as a pickle describes it: a strided view of a storage.
-struct StoredTensor {
-  std::string name;
-  ElementType type = ElementType::kFloat32;
-  std::string storage;
-  /// In elements, as are the strides.
-  int64_t offset = 0;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
-};
 
 /// What a pickle says of a state dict, before its storages are known.
 struct PickledStateDict {
@@ -62,13 +37,5 @@ class PickleReader {
   std::string where_;
   size_t position_ = 0;
 };
-
-/// Bytes of each storage, by key.
-using StorageSizes = std::map<std::string, int64_t>;
-
-/// An Error unless every tensor lies within its storage and they claim at most twice the storages' bytes
-/// together.
-void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
-                             const std::string& where);
 
 }  // namespace batchplus

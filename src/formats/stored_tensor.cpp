@@ -1,0 +1,81 @@
+#include "formats/stored_tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+constexpr int64_t kMostOfEmpty = int64_t{1} << 32;
+
+/// Whether every element lies among the storage's `elements`, and there are no more of them than that.
+bool lies_within(const StoredTensor& tensor, int64_t elements) {
+  if (tensor.offset < 0 || tensor.offset > elements) return false;
+  const auto& sizes = tensor.sizes;
+  const bool is_empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  int64_t count = 1;
+  int64_t last = tensor.offset;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t size = sizes[d];
+    const int64_t stride = tensor.strides[d];
+    if (size < 0 || stride < 0) return false;
+    if (size == 0) continue;
+    // Divisions, because products might not fit. An empty tensor's other sizes are bounded as well.
+    const int64_t most = is_empty ? kMostOfEmpty : elements;
+    if (size > most || count > most / size) return false;
+    count *= size;
+    if (is_empty || size == 1) continue;
+    if (stride > elements / (size - 1)) return false;
+    last += (size - 1) * stride;
+    if (last >= elements) return false;
+  }
+  return is_empty || last < elements;
+}
+
+}  // namespace
+
+int64_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat64:
+    case ElementType::kInt64: return 8;
+    case ElementType::kFloat32:
+    case ElementType::kInt32: return 4;
+    case ElementType::kFloat16:
+    case ElementType::kBFloat16:
+    case ElementType::kInt16: return 2;
+    case ElementType::kInt8:
+    case ElementType::kUInt8:
+    case ElementType::kBool: return 1;
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every type");
+}
+
+void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
+                             const std::string& where) {
+  const auto fail = [&](const std::string& what, const StoredTensor& tensor, const std::string& hint) {
+    throw Error("cannot read the weight file: " + what, {where, tensor.name, hint});
+  };
+  constexpr int64_t kMostSharing = 2;
+  int64_t left = 0;
+  for (const auto& [key, bytes] : storages) left += kMostSharing * bytes;
+  for (const StoredTensor& tensor : tensors) {
+    const auto storage = storages.find(tensor.storage);
+    if (storage == storages.end())
+      fail(fmt::format("storage '{}' is missing", tensor.storage), tensor, "the file is incomplete");
+    if (!lies_within(tensor, storage->second / element_bytes(tensor.type)))
+      fail("a tensor does not fit its storage", tensor, "the file is damaged");
+    // Tensors may share a storage, but not so that a small file becomes a large allocation.
+    const bool is_empty = std::find(tensor.sizes.begin(), tensor.sizes.end(), 0) != tensor.sizes.end();
+    int64_t bytes = is_empty ? 0 : element_bytes(tensor.type);
+    for (const int64_t size : tensor.sizes) bytes *= size;
+    left -= bytes;
+    if (left < 0)
+      fail("its tensors claim more memory than the file has", tensor,
+           "save tensors that do not share their memory");
+  }
+}
+
+}  // namespace batchplus

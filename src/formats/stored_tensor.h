@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace batchplus {
+
+enum class ElementType {
+  kFloat32,
+  kFloat64,
+  kFloat16,
+  kBFloat16,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUInt8,
+  kBool
+};
+
+int64_t element_bytes(ElementType type);
+
+/// A tensor as a pickle describes it: a strided view of a storage.
+struct StoredTensor {
+  std::string name;
+  ElementType type = ElementType::kFloat32;
+  std::string storage;
+  /// In elements, as are the strides.
+  int64_t offset = 0;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+};
+
+/// Bytes of each storage, by key.
+using StorageSizes = std::map<std::string, int64_t>;
+
+/// An Error unless every tensor lies within its storage and they claim at most twice the storages' bytes
+/// together.
+void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
+                             const std::string& where);
+
+}  // namespace batchplus
