@@ -1,8 +1,10 @@
 find_package(Torch REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 # Everything below sees torch's headers as system headers, so that -Werror speaks of this project alone.
 add_library(batchplus_torch INTERFACE)
-target_link_libraries(batchplus_torch INTERFACE ${TORCH_LIBRARIES})
+# at::parallel_for is a template: in a file compiled without OpenMP it runs on one thread.
+target_link_libraries(batchplus_torch INTERFACE ${TORCH_LIBRARIES} OpenMP::OpenMP_CXX)
 # libtorch was built with NDEBUG, and some of its classes are laid out differently without it.
 target_compile_definitions(batchplus_torch INTERFACE NDEBUG)
 target_include_directories(batchplus_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
