@@ -22,9 +22,12 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"networks", {"core", "formats", "util"}},
     {"objective", {"networks", "data", "core", "util"}},
     {"methods", {"objective", "data", "core", "util"}},
-    {"train", {"methods", "objective", "networks", "data", "core", "store", "util"}},
-    {"experiment", {"train", "methods", "objective", "networks", "data", "core", "store", "util"}},
-    {"cli", {"experiment", "report", "train", "methods", "networks", "data", "core", "store", "util"}},
+    {"metrics", {"objective", "networks", "data", "core", "util"}},
+    {"train", {"metrics", "methods", "objective", "networks", "data", "core", "store", "util"}},
+    {"experiment", {"train", "metrics", "methods", "objective", "networks", "data", "core", "store", "util"}},
+    {"cli",
+     {"experiment", "report", "metrics", "methods", "objective", "networks", "data", "core", "store",
+      "util"}},
 };
 
 /// Folders that build without libtorch.

@@ -12,7 +12,7 @@
 #include "data/registry.h"
 #include "methods/method.h"
 #include "methods/registry.h"
-#include "train/evaluate.h"
+#include "objective/evaluate.h"
 
 namespace nn = torch::nn;
 using namespace batchplus;
@@ -49,6 +49,6 @@ int main() {
       method.run(batches.outer_batch(i), double(epoch) / kEpochs, /*learning_rate=*/0.1);
     std::printf("epoch %ld: training loss %.3f\n", epoch + 1, oracle.take_mean_loss());
   }
-  const Evaluation test = evaluate(model, views.test, dataset.normalization, torch::kCPU);
+  const Evaluation test = evaluate(model, samples_of(views.test, dataset.normalization));
   std::printf("test accuracy %.1f %%\n", test.accuracy);
 }

@@ -33,6 +33,7 @@ void apply_threads(const GlobalOptions& options);
 /// Each adds its subcommand, and sets `action` when that is the one that was called.
 void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
+void add_measure_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_models_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& action);

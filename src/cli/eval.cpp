@@ -6,9 +6,9 @@
 #include "data/registry.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
+#include "objective/evaluate.h"
 #include "report/confusion_matrix.h"
 #include "store/run_directory.h"
-#include "train/evaluate.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -89,8 +89,9 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
 
-  const DetailedEvaluation detailed =
-      evaluate_in_detail(model, choose_view(dataset, command), normalization, device);
+  const Samples samples =
+      samples_of(choose_view(dataset, command), normalization, device, model.memory_format);
+  const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
   const Json result = to_json(detailed, matrix);
   if (!command.out.empty()) write_files(command, matrix, result);

@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   CommandAction action;
   add_train_command(app, options, action);
   add_eval_command(app, options, action);
+  add_measure_command(app, options, action);
   add_models_command(app, options, action);
   add_methods_command(app, options, action);
   add_data_command(app, options, action);

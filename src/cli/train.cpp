@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/config_options.h"
 #include "experiment/training_run.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -14,8 +15,7 @@ constexpr int kExitDiverged = 3;
 
 struct TrainCommand {
   std::string config_file;
-  /// Option and value, in the order given.
-  std::vector<std::pair<const ConfigField*, std::string>> overrides;
+  ConfigOverrides overrides;
 };
 
 std::string optional_number(const Json& result, const char* key, const char* format) {
@@ -39,7 +39,7 @@ void print_result(const Json& result, const RunConfig& config) {
 int run_train(const TrainCommand& command, const GlobalOptions& options) {
   RunConfig config;
   if (!command.config_file.empty()) read_config_file(config, command.config_file);
-  for (const auto& [field, value] : command.overrides) field->set(config, value, field->option());
+  command.overrides.apply(config);
   const RunOutcome outcome =
       run_training(config, {.device = parse_device(options.device), .is_quiet = options.is_quiet});
   if (outcome.is_diverged) {
@@ -66,17 +66,7 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   auto command = std::make_shared<TrainCommand>();
   train->add_option("--config", command->config_file,
                     "TOML file with the options below as keys (lr, inner_batch, ...)");
-  const RunConfig defaults;
-  for (const ConfigField& field : config_fields()) {
-    const std::string value = field.get(defaults);
-    const std::string help = value.empty() ? field.help : fmt::format("{} [{}]", field.help, value);
-    train
-        ->add_option_function<std::string>(
-            field.option(),
-            [command, &field](const std::string& text) { command->overrides.emplace_back(&field, text); },
-            help)
-        ->take_last();
-  }
+  add_config_options(*train, command->overrides, [](const ConfigField&) { return true; });
   train->callback([command, &options, &action] {
     action = [command, &options] { return run_train(*command, options); };
   });

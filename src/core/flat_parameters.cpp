@@ -10,7 +10,7 @@
 namespace batchplus {
 namespace {
 
-/// Floats that a thread copies at least.
+/// Elements that a thread copies at least.
 constexpr int64_t kCopyGrain = 32768;
 
 }  // namespace
@@ -22,10 +22,10 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
     const torch::Tensor& parameter = item.value();
     const bool is_new = seen.insert(parameter.unsafeGetTensorImpl()).second;
     if (!is_new || !parameter.requires_grad()) continue;
-    if (parameter.scalar_type() != torch::kFloat32) {
-      throw Error("a trainable parameter is not float32",
+    if (!tensors_.empty() && parameter.scalar_type() != tensors_.front().scalar_type()) {
+      throw Error("trainable parameters differ in type",
                   {item.key(), std::string(torch::toString(parameter.scalar_type())),
-                   "convert the module with to(torch::kFloat32) before training"});
+                   "convert the module with to(torch::kFloat32)"});
     }
     BATCHPLUS_CHECK(parameter.is_non_overlapping_and_dense(), "a parameter's elements fill its memory once");
     slices_.push_back({item.key(), parameter, size});
@@ -45,7 +45,8 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
 
 torch::Tensor FlatParameters::view(const torch::Tensor& flat, size_t i) const {
   const Slice& slice = slices_[i];
-  return flat.as_strided(slice.parameter.sizes(), slice.parameter.strides(), slice.offset);
+  return flat.as_strided(slice.parameter.sizes(), slice.parameter.strides(),
+                         flat.storage_offset() + slice.offset);
 }
 
 void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const torch::Tensor& flat) const {
@@ -56,12 +57,14 @@ void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const t
     const torch::Tensor& parameter = slices_[i].parameter;
     if (!gradient.defined()) {
       view(flat, i).zero_();
-    } else if (gradient.is_cpu() && gradient.strides() == parameter.strides()) {
+    } else if (gradient.is_cpu() && gradient.scalar_type() == flat.scalar_type() &&
+               gradient.strides() == parameter.strides()) {
       // An ATen copy costs more than moving the bytes of a small tensor.
-      const float* from = gradient.data_ptr<float>();
-      float* to = flat.data_ptr<float>() + slices_[i].offset;
+      const auto width = static_cast<int64_t>(gradient.element_size());
+      const auto* from = static_cast<const char*>(gradient.data_ptr());
+      auto* to = static_cast<char*>(flat.data_ptr()) + slices_[i].offset * width;
       at::parallel_for(0, gradient.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
-        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+        std::memcpy(to + begin * width, from + begin * width, static_cast<size_t>((end - begin) * width));
       });
     } else {
       view(flat, i).copy_(gradient);

@@ -21,7 +21,7 @@ class FlatParameters {
 
   explicit FlatParameters(torch::nn::Module& module);
 
-  /// w: [d], float32.
+  /// w: [d], of the parameters' type.
   const torch::Tensor& values() const { return values_; }
   int64_t size() const { return values_.numel(); }
   const std::vector<Slice>& slices() const { return slices_; }
@@ -31,7 +31,7 @@ class FlatParameters {
   /// Copies one gradient per parameter, in order, into `flat`: [d]. An undefined gradient becomes zeros.
   void gather(const std::vector<torch::Tensor>& gradients, const torch::Tensor& flat) const;
 
-  /// A view of `flat`: [d] with the shape and strides of the i-th parameter.
+  /// A view of `flat`: [d], contiguous, with the shape and strides of the i-th parameter.
   torch::Tensor view(const torch::Tensor& flat, size_t i) const;
 
  private:

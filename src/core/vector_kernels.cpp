@@ -85,21 +85,35 @@ template <UpdateKind kKind, bool kHasControl>
   for (int64_t i = begin; i < end; ++i) out[i] = w[i] + scale * direction[i];
 }
 
-/// Eight interleaved partial sums, so that the order of additions is fixed and still vectorises.
-[[gnu::always_inline]] inline double square_sum_range(const float* vector, int64_t begin, int64_t end) {
+/// The sum of term(i) over a range, as eight interleaved partial sums, so that the order of additions is
+/// fixed and still vectorises.
+template <class Term>
+[[gnu::always_inline]] inline double sum_terms(int64_t begin, int64_t end, const Term& term) {
   std::array<double, 8> sum{};
   int64_t i = begin;
   for (; i + 8 <= end; i += 8) {
-    for (int64_t lane = 0; lane < 8; ++lane) {
-      const double value = vector[i + lane];
-      sum[lane] += value * value;
-    }
+    for (int64_t lane = 0; lane < 8; ++lane) sum[lane] += term(i + lane);
   }
-  for (int64_t lane = 0; i < end; ++i, ++lane) {
-    const double value = vector[i];
-    sum[lane] += value * value;
-  }
+  for (int64_t lane = 0; i < end; ++i, ++lane) sum[lane] += term(i);
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/// The sum of term(i) for i < size, in chunks that do not depend on the number of threads.
+template <class Term>
+double sum_in_chunks(int64_t size, const Term& term) {
+  const int64_t chunks = (size + kGrain - 1) / kGrain;
+  std::vector<double> partial(static_cast<size_t>(chunks));
+  at::parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk * kGrain;
+      const int64_t last = std::min(first + kGrain, size);
+      partial[chunk] =
+          for_this_cpu([&]() __attribute__((always_inline)) { return sum_terms(first, last, term); });
+    }
+  });
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return sum;
 }
 
 template <UpdateKind kKind, bool kHasControl>
@@ -224,20 +238,43 @@ void displace(const torch::Tensor& w, double scale, const torch::Tensor& directi
 double squared_norm(const torch::Tensor& vector) {
   if (!is_fused(vector)) return vector.to(torch::kFloat64).square().sum().item<double>();
   const float* values = vector.data_ptr<float>();
-  const int64_t chunks = (vector.numel() + kGrain - 1) / kGrain;
-  std::vector<double> partial(static_cast<size_t>(chunks));
-  at::parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = chunk * kGrain;
-      const int64_t last = std::min(first + kGrain, vector.numel());
-      partial[chunk] = for_this_cpu([&]() __attribute__((always_inline)) {
-        return square_sum_range(values, first, last);
+  return sum_in_chunks(
+      vector.numel(), [=](int64_t i) __attribute__((always_inline)) {
+        const double value = values[i];
+        return value * value;
       });
-    }
-  });
-  double sum = 0;
-  for (const double part : partial) sum += part;
-  return sum;
+}
+
+double squared_distance(const torch::Tensor& a, const torch::Tensor& b) {
+  if (!is_fused(a)) return (a.to(torch::kFloat64) - b).square().sum().item<double>();
+  const float* left = a.data_ptr<float>();
+  const float* right = b.data_ptr<float>();
+  return sum_in_chunks(
+      a.numel(), [=](int64_t i) __attribute__((always_inline)) {
+        const double difference = static_cast<double>(left[i]) - static_cast<double>(right[i]);
+        return difference * difference;
+      });
+}
+
+DeviationSums deviation_sums(const torch::Tensor& gradient, const torch::Tensor& control,
+                             const torch::Tensor& mean) {
+  if (!is_fused(gradient)) {
+    const torch::Tensor a = gradient.to(torch::kFloat64) - mean;
+    const torch::Tensor z = control.to(torch::kFloat64) - mean;
+    return {a.square().sum().item<double>(), (a * z).sum().item<double>(), z.square().sum().item<double>()};
+  }
+  const float* g = gradient.data_ptr<float>();
+  const float* c = control.data_ptr<float>();
+  const float* m = mean.data_ptr<float>();
+  const auto deviation = [m](const float* v, int64_t i) __attribute__((always_inline)) {
+    return static_cast<double>(v[i]) - static_cast<double>(m[i]);
+  };
+  const auto sum_products = [&](const float* a, const float* b) {
+    return sum_in_chunks(
+        gradient.numel(), [=](int64_t i)
+                              __attribute__((always_inline)) { return deviation(a, i) * deviation(b, i); });
+  };
+  return {sum_products(g, g), sum_products(g, c), sum_products(c, c)};
 }
 
 }  // namespace batchplus

@@ -53,7 +53,24 @@ void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& ve
 /// out = w + scale * direction.
 void displace(const torch::Tensor& w, double scale, const torch::Tensor& direction, const torch::Tensor& out);
 
-/// Sum of squares in double, in an order that does not depend on the number of threads.
+// The sums below are in double, in an order that does not depend on the number of threads.
+
+/// ||vector||^2.
 double squared_norm(const torch::Tensor& vector);
+
+/// ||a - b||^2.
+double squared_distance(const torch::Tensor& a, const torch::Tensor& b);
+
+/// How two gradients deviate from a mean.
+struct DeviationSums {
+  /// ||gradient - mean||^2.
+  double gradient = 0;
+  /// <gradient - mean, control - mean>.
+  double product = 0;
+  /// ||control - mean||^2.
+  double control = 0;
+};
+DeviationSums deviation_sums(const torch::Tensor& gradient, const torch::Tensor& control,
+                             const torch::Tensor& mean);
 
 }  // namespace batchplus

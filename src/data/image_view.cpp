@@ -1,5 +1,6 @@
 #include "data/image_view.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace batchplus {
 namespace {
 
-enum class SplitPart : uint64_t { kValidation = 0, kTrain = 1, kTest = 2 };
+enum class SplitPart : uint64_t { kValidation = 0, kTrain = 1, kTest = 2, kMeasurement = 3 };
 
 /// `count` of `candidates` with the classes in equal proportion, chosen at random, returned in file order.
 std::vector<int64_t> balanced_subset(const std::vector<int64_t>& candidates, const torch::Tensor& labels,
@@ -86,6 +87,13 @@ DatasetViews make_views(const Dataset& dataset, const ViewOptions& options) {
   views.train = {dataset.train, std::move(train)};
   views.test = {dataset.test, std::move(test)};
   return views;
+}
+
+ImageView choose_balanced(const ImageView& view, int64_t count, uint64_t split_seed) {
+  require_count(count, view.size(), "samples");
+  const int64_t classes = view.set.labels.max().item<int64_t>() + 1;
+  return {view.set, balanced_subset(view.indices, view.set.labels, classes, count, split_seed,
+                                    SplitPart::kMeasurement)};
 }
 
 }  // namespace batchplus

@@ -37,4 +37,7 @@ struct DatasetViews {
 /// the classes' proportions: each class gives its share, rounded, and the numbers add up exactly.
 DatasetViews make_views(const Dataset& dataset, const ViewOptions& options);
 
+/// `count` samples of a view with its classes' proportions, to measure on.
+ImageView choose_balanced(const ImageView& view, int64_t count, uint64_t split_seed);
+
 }  // namespace batchplus

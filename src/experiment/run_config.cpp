@@ -41,6 +41,7 @@ struct NumberRule {
 };
 constexpr NumberRule kNotNegative{};
 constexpr NumberRule kPositive{0, false, "more than zero"};
+constexpr NumberRule kAtLeastTwo{2, true, "two or more"};
 
 template <class Number>
 Number checked(const std::string& value, const std::string& where, NumberRule rule) {
@@ -90,6 +91,39 @@ ConfigField optional_number(std::string key, std::optional<Number> RunConfig::*m
           }};
 }
 
+/// Evaluation statistics, or a batch's own held fixed; training mode is refused with the reason.
+ConfigField batch_norm_statistics(std::string key, std::string RunConfig::*member) {
+  ConfigField field =
+      choice(std::move(key), member, {"eval", "batch"}, "statistics of BatchNorm in gradient norms");
+  field.set = [set = field.set](RunConfig& config, const std::string& value, const std::string& where) {
+    if (value == "train") {
+      throw Error(
+          "the gradient of one sample is not defined in training mode",
+          {where, value,
+           "BatchNorm's statistics tie the samples of a batch together; eval takes the running statistics, "
+           "batch those of the batch held fixed"});
+    }
+    set(config, value, where);
+  };
+  return field;
+}
+
+struct TopicFields {
+  ConfigField::Topic topic;
+  std::vector<ConfigField> fields;
+};
+
+std::vector<ConfigField> join_topics(const std::vector<TopicFields>& topics) {
+  std::vector<ConfigField> all;
+  for (const auto& [topic, fields] : topics) {
+    for (ConfigField field : fields) {
+      field.topic = topic;
+      all.push_back(std::move(field));
+    }
+  }
+  return all;
+}
+
 /// As a TOML string: quotes, backslashes and control characters are escaped.
 std::string quoted(const std::string& value) {
   std::string text = "\"";
@@ -116,55 +150,99 @@ std::string ConfigField::option() const {
 
 const std::vector<ConfigField>& config_fields() {
   using C = RunConfig;
-  static const std::vector<ConfigField> fields = {
-      text("dataset", &C::dataset, "dataset; 'batchplus data list' shows them"),
-      text("data_dir", &C::data_dir, "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)"),
-      number("train_limit", &C::train_limit, kNotNegative,
-             "train on so many samples, classes balanced; 0: all"),
-      number("test_limit", &C::test_limit, kNotNegative, "test on so many samples, classes balanced; 0: all"),
-      number("validation", &C::validation, kNotNegative, "hold so many training samples out for validation"),
-      number("split_seed", &C::split_seed, kNotNegative,
-             "chooses the samples of the limits and the validation set"),
-      choice("augment", &C::augment, {"auto", "none", "standard"}, "mirroring and 4-pixel padded crops"),
-      text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
-      choice("sampling", &C::sampling, {"epoch", "independent", "sequential"},
-             "how outer batches are drawn; sequential takes the file's order and the first --train-limit "
-             "records"),
-      text("model", &C::model, "network; 'batchplus models' shows them"),
-      optional_number("dropout", &C::dropout, kNotNegative,
-                      "dropout probability (default: the network's own)"),
-      text("init", &C::init, "PyTorch state dict to start from"),
-      text("method", &C::method, "optimiser; 'batchplus methods' shows them"),
-      text("coefficient", &C::coefficient,
-           "c of the control variate: a number, or linear:C to decay it to 0"),
-      text("update_rule", &C::update_rule, "plain, heavy-ball or nesterov (default: the method's own)"),
-      number("momentum", &C::momentum, kNotNegative, "momentum of heavy-ball and nesterov"),
-      number("radius", &C::radius, kNotNegative, "rho of sam"),
-      number("lr", &C::lr, kPositive, "learning rate"),
-      number("inner_batch", &C::inner_batch, kPositive, "b: samples of an inner step"),
-      text("outer_batch", &C::outer_batch,
-           "B: samples of an outer batch: a number, a multiple of b like 2x, or all"),
-      optional_number("epochs", &C::epochs, kPositive,
-                      "passes over the training samples (default: 10, or unlimited with --budget-epochs)"),
-      optional_number("budget_epochs", &C::budget_epochs, kPositive,
-                      "stop after so many times n sample gradients"),
-      text("schedule", &C::schedule,
-           "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
-      number("weight_decay", &C::weight_decay, kNotNegative, "L2 regularisation"),
-      number("warmup_epochs", &C::warmup_epochs, kNotNegative,
-             "begin with so many epochs of --warmup-method"),
-      text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
-      optional_number("warmup_lr", &C::warmup_lr, kPositive,
-                      "learning rate of the warm-up epochs (default: --lr)"),
-      choice("snapshot_gradients", &C::snapshot_gradients, {"auto", "cache", "recompute"},
-             "keep the snapshot's inner gradients or compute them again"),
-      text("snapshot_memory", &C::snapshot_memory,
-           "auto keeps them while they fit in so much, like 512M or 2G"),
-      number("eval_every", &C::eval_every, kPositive, "evaluate after every so many epochs, and at the end"),
-      number("seed", &C::seed, kNotNegative, "seed of initial weights, order, augmentation and dropout"),
-      text("out", &C::out, "run directory to write"),
-      text("save_weights", &C::save_weights, "file to write the final weights to, as a PyTorch state dict"),
-  };
+  using Topic = ConfigField::Topic;
+  static const std::vector<ConfigField> fields = join_topics({
+      {Topic::kData,
+       {
+           text("dataset", &C::dataset, "dataset; 'batchplus data list' shows them"),
+           text("data_dir", &C::data_dir,
+                "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)"),
+           number("train_limit", &C::train_limit, kNotNegative,
+                  "train on so many samples, classes balanced; 0: all"),
+           number("test_limit", &C::test_limit, kNotNegative,
+                  "test on so many samples, classes balanced; 0: all"),
+           number("validation", &C::validation, kNotNegative,
+                  "hold so many training samples out for validation"),
+           number("split_seed", &C::split_seed, kNotNegative,
+                  "chooses the samples of the limits and the validation set"),
+           choice("augment", &C::augment, {"auto", "none", "standard"}, "mirroring and 4-pixel padded crops"),
+           text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
+           choice(
+               "sampling", &C::sampling, {"epoch", "independent", "sequential"},
+               "how outer batches are drawn; sequential takes the file's order and the first --train-limit "
+               "records"),
+       }},
+      {Topic::kNetwork,
+       {
+           text("model", &C::model, "network; 'batchplus models' shows them"),
+           optional_number("dropout", &C::dropout, kNotNegative,
+                           "dropout probability (default: the network's own)"),
+           text("init", &C::init, "PyTorch state dict to start from"),
+       }},
+      {Topic::kTraining,
+       {
+           text("method", &C::method, "optimiser; 'batchplus methods' shows them"),
+           text("coefficient", &C::coefficient,
+                "c of the control variate: a number, or linear:C to decay it to 0"),
+           text("update_rule", &C::update_rule, "plain, heavy-ball or nesterov (default: the method's own)"),
+           number("momentum", &C::momentum, kNotNegative, "momentum of heavy-ball and nesterov"),
+           number("radius", &C::radius, kNotNegative, "rho of sam"),
+           number("lr", &C::lr, kPositive, "learning rate"),
+           number("inner_batch", &C::inner_batch, kPositive, "b: samples of an inner step"),
+           text("outer_batch", &C::outer_batch,
+                "B: samples of an outer batch: a number, a multiple of b like 2x, or all"),
+           optional_number(
+               "epochs", &C::epochs, kPositive,
+               "passes over the training samples (default: 10, or unlimited with --budget-epochs)"),
+           optional_number("budget_epochs", &C::budget_epochs, kPositive,
+                           "stop after so many times n sample gradients"),
+           text("schedule", &C::schedule,
+                "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
+           number("weight_decay", &C::weight_decay, kNotNegative, "L2 regularisation"),
+           number("warmup_epochs", &C::warmup_epochs, kNotNegative,
+                  "begin with so many epochs of --warmup-method"),
+           text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
+           optional_number("warmup_lr", &C::warmup_lr, kPositive,
+                           "learning rate of the warm-up epochs (default: --lr)"),
+           choice("snapshot_gradients", &C::snapshot_gradients, {"auto", "cache", "recompute"},
+                  "keep the snapshot's inner gradients or compute them again"),
+           text("snapshot_memory", &C::snapshot_memory,
+                "auto keeps them while they fit in so much, like 512M or 2G"),
+           number("eval_every", &C::eval_every, kPositive,
+                  "evaluate after every so many epochs, and at the end"),
+       }},
+      {Topic::kMetrics,
+       {
+           text("metrics", &C::metrics,
+                "what to measure while training: groups of 'batchplus measure --help', or all"),
+           number("metrics_every", &C::metrics_every, kPositive,
+                  "measure after every so many epochs, and at the end"),
+           optional_number(
+               "metrics_samples", &C::metrics_samples, kNotNegative,
+               "training samples to measure on, classes balanced; 0: all (default: all for gradient norms "
+               "and gaps, 2000 for hessian and sharpness)"),
+           text("metrics_memory", &C::metrics_memory, "memory for measuring, like 512M or 1G"),
+           batch_norm_statistics("metrics_batchnorm", &C::metrics_batchnorm),
+           number("hessian_eigenvalues", &C::hessian_eigenvalues, kPositive,
+                  "how many of the largest eigenvalues"),
+           number("hessian_products", &C::hessian_products, kPositive, "Hessian products for them, at most"),
+           number("trace_draws", &C::trace_draws, kAtLeastTwo, "random vectors for the Hessian's trace"),
+           number("sharpness_sigma", &C::sharpness_sigma, kPositive,
+                  "variance of each weight's perturbation in S_sigma"),
+           optional_number("sharpness_eta", &C::sharpness_eta, kPositive,
+                           "step length in S_phi (default: --lr)"),
+           number("sharpness_draws", &C::sharpness_draws, kAtLeastTwo, "perturbations to average over"),
+           optional_number("pl_constant", &C::pl_constant, kPositive,
+                           "P-L constant mu of the bound (default: the least local ratio)"),
+       }},
+      {Topic::kTraining,
+       {
+           number("seed", &C::seed, kNotNegative, "seed of initial weights, order, augmentation and dropout"),
+           text("out", &C::out, "run directory to write"),
+           text("save_weights", &C::save_weights,
+                "file to write the final weights to, as a PyTorch state dict"),
+       }},
+  });
   return fields;
 }
 

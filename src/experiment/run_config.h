@@ -45,6 +45,18 @@ struct RunConfig {
   std::string snapshot_memory = "2G";
 
   int64_t eval_every = 1;
+  std::string metrics;
+  int64_t metrics_every = 1;
+  std::optional<int64_t> metrics_samples;
+  std::string metrics_memory = "1G";
+  std::string metrics_batchnorm = "eval";
+  int64_t hessian_eigenvalues = 1;
+  int64_t hessian_products = 30;
+  int64_t trace_draws = 10;
+  double sharpness_sigma = 1e-4;
+  std::optional<double> sharpness_eta;
+  int64_t sharpness_draws = 10;
+  std::optional<double> pl_constant;
   int64_t seed = 1;
   std::string out;
   std::string save_weights;
@@ -53,15 +65,18 @@ struct RunConfig {
 /// A row of the table of options.
 struct ConfigField {
   enum class Kind { kText, kInteger, kNumber };
+  /// What a field is about; `measure` takes those of the data, the network and the metrics.
+  enum class Topic { kData, kNetwork, kTraining, kMetrics };
 
   /// As a TOML key: `inner_batch`. The option is --inner-batch.
   std::string key;
   std::string help;
-  Kind kind;
+  Kind kind = Kind::kText;
   /// Parses and checks; `where` names the option or the file's line in an Error.
   std::function<void(RunConfig&, const std::string& text, const std::string& where)> set;
   /// The value as text; empty when it is not set.
   std::function<std::string(const RunConfig&)> get;
+  Topic topic = Topic::kTraining;
 
   /// The option of the command line, with its dashes.
   std::string option() const;

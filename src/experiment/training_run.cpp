@@ -4,8 +4,10 @@
 
 #include <cmath>
 
-#include "data/registry.h"
+#include "experiment/measuring.h"
 #include "experiment/provenance.h"
+#include "experiment/run_data.h"
+#include "experiment/run_probes.h"
 #include "methods/registry.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
@@ -23,18 +25,6 @@ constexpr int64_t kDefaultEpochs = 10;
 Json compact_number(double number) {
   if (number == std::floor(number) && std::abs(number) < 1e15) return static_cast<int64_t>(number);
   return number;
-}
-
-Json number_or_null(double number) {
-  return std::isfinite(number) ? Json(number) : Json(nullptr);
-}
-
-/// Fills in what was left to the dataset's defaults, so that the written config is complete.
-void resolve_data(RunConfig& config, const DatasetInfo& info, const Dataset& dataset) {
-  if (config.augment == "auto") config.augment = info.is_augmented_by_default ? "standard" : "none";
-  const Normalization normalization = parse_normalization(config.normalize, dataset);
-  config.normalize =
-      fmt::format("{}/{}", fmt::join(normalization.mean, ","), fmt::join(normalization.std, ","));
 }
 
 /// Fills in what was left to the method's defaults. `n` is the number of training samples.
@@ -110,7 +100,8 @@ TrainOptions train_options(const RunConfig& config, int64_t n) {
                        .budget_sample_gradients = std::nullopt,
                        .warmup_epochs = config.warmup_epochs,
                        .warmup_learning_rate = config.warmup_lr.value_or(config.lr),
-                       .eval_every = config.eval_every};
+                       .eval_every = config.eval_every,
+                       .metrics_every = config.metrics_every};
   if (config.budget_epochs) {
     options.budget_sample_gradients = std::llround(*config.budget_epochs * static_cast<double>(n));
   }
@@ -124,6 +115,8 @@ void check_without_data(const RunConfig& config) {
   find_method(config.method, "--method");
   find_method(config.warmup_method, "--warmup-method");
   Schedule::parse(config.schedule, "--schedule");
+  parse_metric_groups(config.metrics, MetricUse::kTrain, "--metrics");
+  measure_options(config);
   if (!config.save_weights.empty()) require_writable_target(config.save_weights, "--save-weights");
 }
 
@@ -167,6 +160,8 @@ Json record_json(const EpochRecord& record, int64_t inner_batch) {
     json["test_accuracy"] = record.test->accuracy;
   }
   json["seconds"] = record.train_seconds;
+  if (record.metrics_seconds > 0) json["metrics_seconds"] = record.metrics_seconds;
+  json.update(to_json(record.metrics));
   return json;
 }
 
@@ -209,24 +204,12 @@ int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t 
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   check_without_data(config);
-  const DatasetInfo dataset_info = find_dataset(config.dataset);
-  const Dataset dataset = load_dataset(dataset_info, data_directory(config.data_dir));
-  const DatasetViews views = make_views(dataset, {.train_limit = config.train_limit,
-                                                  .test_limit = config.test_limit,
-                                                  .validation = config.validation,
-                                                  .is_sequential = config.sampling == "sequential",
-                                                  .split_seed = static_cast<uint64_t>(config.split_seed)});
+  const RunData data = load_run_data(config);
+  const DatasetViews& views = data.views;
   const int64_t n = views.train.size();
-  resolve_data(config, dataset_info, dataset);
   resolve_method(config, n);
-  const Normalization normalization = parse_normalization(config.normalize, dataset);
 
-  const Model model = build_network(find_network(config.model),
-                                    {.channels = dataset.channels(),
-                                     .side = dataset.height(),
-                                     .classes = dataset.classes(),
-                                     .dropout = config.dropout},
-                                    static_cast<uint64_t>(config.seed));
+  const Model model = build_run_network(config, data.dataset);
   if (!config.init.empty()) load_state_dict(*model.module, read_weights(config.init), config.init);
   model.module->to(environment.device);
 
@@ -237,7 +220,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   std::optional<Method> warmup_method;
   if (config.warmup_epochs > 0) warmup_method.emplace(build_method(warmup_config(config, n), oracle));
 
-  BatchSource source(views.train, ImageTransform(normalization, config.augment == "standard"),
+  BatchSource source(views.train, ImageTransform(data.normalization, config.augment == "standard"),
                      {.seed = static_cast<uint64_t>(config.seed),
                       .sampling = parse_sampling(config.sampling),
                       .inner_size = config.inner_batch,
@@ -246,22 +229,22 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   BatchPipeline batches(source);
   const TrainOptions options = train_options(config, n);
   require_affordable(options, warmup_method ? *warmup_method : method);
+  Progress progress({.unit = "samples", .is_quiet = environment.is_quiet});
+  RunProbes probes(
+      config, {model, parameters, views.train, views.test, data.normalization, environment.device}, progress);
+  probes.watch(method);
 
   std::optional<RunWriter> writer;
   if (!config.out.empty()) writer.emplace(config.out, to_toml(config), provenance(environment.device.str()));
 
   const auto evaluate_on = [&](const ImageView& view) {
-    return evaluate(model, view, normalization, environment.device);
+    return evaluate(model, samples_of(view, data.normalization, environment.device, model.memory_format));
   };
-  Progress progress({.unit = "samples", .is_quiet = environment.is_quiet});
-  Trainer::Parts parts{batches,
-                       oracle,
-                       budget,
-                       method,
-                       warmup_method ? &*warmup_method : nullptr,
-                       [&] { return evaluate_on(views.test); },
-                       nullptr};
+  Trainer::Parts parts{batches, oracle, budget, method, warmup_method ? &*warmup_method : nullptr, [&] {
+                         return evaluate_on(views.test);
+                       }};
   if (views.validation.size() > 0) parts.evaluate_validation = [&] { return evaluate_on(views.validation); };
+  if (!probes.is_empty()) parts.measure = [&](bool is_due) { return probes.measure(is_due); };
   Trainer trainer(parts, options,
                   {.on_epoch =
                        [&](const EpochRecord& record) {

@@ -8,6 +8,7 @@ Method::Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Siz
 Method::Outcome Method::run(const OuterBatch& outer, double progress, double learning_rate) {
   Outcome outcome;
   estimator_->run(outer, progress, [&](const EstimateTerms& estimate) {
+    if (observer_) observer_(outcome.inner_steps, estimate);
     ++outcome.inner_steps;
     outcome.is_finite = update_rule_.step(estimate, learning_rate);
     return outcome.is_finite;

@@ -22,7 +22,13 @@ class Method {
     bool is_finite = true;
   };
 
+  /// Sees the terms of every estimate before the step is made with them; t counts the inner steps of the
+  /// outer batch from 0.
+  using StepObserver = std::function<void(int64_t t, const EstimateTerms& estimate)>;
+
   Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes);
+
+  void set_step_observer(StepObserver observer) { observer_ = std::move(observer); }
 
   /// One outer batch, with the learning rate held fixed.
   Outcome run(const OuterBatch& outer, double progress, double learning_rate);
@@ -35,6 +41,7 @@ class Method {
   std::unique_ptr<Estimator> estimator_;
   UpdateRule update_rule_;
   Sizes sizes_;
+  StepObserver observer_;
 };
 
 }  // namespace batchplus

@@ -27,8 +27,11 @@ int64_t measure_activation_bytes(const Model& model, int64_t batch, int64_t chan
   const bool was_training = model.module->is_training();
   model.module->train();
   const BufferSnapshot buffers(*model.module);
-  const torch::Tensor images = torch::zeros({batch, channels, side, side}).contiguous(model.memory_format);
-  const torch::Tensor labels = torch::zeros({batch}, torch::kInt64);
+  const auto parameters = model.module->parameters();
+  const torch::Device device = parameters.empty() ? torch::kCPU : parameters.front().device();
+  const torch::Tensor images =
+      torch::zeros({batch, channels, side, side}, device).contiguous(model.memory_format);
+  const torch::Tensor labels = torch::zeros({batch}, torch::TensorOptions(torch::kInt64).device(device));
   const auto allocated = std::make_shared<AllocatedBytes>();
   int64_t kept = 0;
   {

@@ -6,6 +6,15 @@
 #include <cmath>
 
 namespace batchplus {
+namespace {
+
+/// Whether a forward derivative is being computed with respect to the tensor.
+bool has_tangent(const torch::Tensor& tensor) {
+  constexpr uint64_t kLevel = 0;
+  return tensor._fw_grad(kLevel).defined();
+}
+
+}  // namespace
 
 void Layer::register_uniform(at::IntArrayRef weight_shape, bool has_bias) {
   weight_ = register_parameter("weight", torch::empty(weight_shape));
@@ -65,11 +74,36 @@ BatchNorm::BatchNorm(int64_t channels) {
 }
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
-  if (is_training()) num_batches_tracked_ += 1;
-  const torch::Tensor y = at::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(),
-                                         kMomentum, kEpsilon, /*cudnn_enabled=*/true);
+  torch::Tensor y;
+  if (is_training()) {
+    num_batches_tracked_ += 1;
+    y = at::batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/true, kMomentum, kEpsilon,
+                       /*cudnn_enabled=*/true);
+  } else {
+    y = evaluate(x);
+  }
   observed(x, y);
   return y;
+}
+
+torch::Tensor BatchNorm::evaluate(const torch::Tensor& x) const {
+  const Moments moments = evaluation_moments(x);
+  if (has_tangent(x) || has_tangent(weight_)) {
+    // libtorch 1.13 cannot differentiate its batch norm's backward pass forwards; this it can.
+    const torch::Tensor scale = (moments.variance + kEpsilon).rsqrt();
+    const auto along_channels = [](const torch::Tensor& c) { return c.view({1, -1, 1, 1}); };
+    const torch::Tensor slope = weight_ * scale;
+    return at::addcmul(along_channels(bias_ - slope * moments.mean), x, along_channels(slope));
+  }
+  return at::batch_norm(x, weight_, bias_, moments.mean, moments.variance, /*training=*/false, kMomentum,
+                        kEpsilon, /*cudnn_enabled=*/true);
+}
+
+BatchNorm::Moments BatchNorm::evaluation_moments(const torch::Tensor& x) const {
+  if (statistics_ == Statistics::kRunning) return {running_mean_, running_var_};
+  const torch::NoGradGuard no_grad;
+  const auto [variance, mean] = at::var_mean(x.detach(), {0, 2, 3}, /*unbiased=*/false);
+  return {mean, variance};
 }
 
 torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {

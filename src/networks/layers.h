@@ -93,16 +93,32 @@ class Linear : public Layer {
 /// Normalises each channel of [N,C,H,W]: eps 1e-5, momentum 0.1, unbiased running variance.
 class BatchNorm : public Layer {
  public:
+  /// By which statistics evaluation mode normalises: the running ones, or the batch's own held fixed (no
+  /// derivative goes through them).
+  enum class Statistics { kRunning, kBatch };
+  struct Moments {
+    /// [C] each.
+    torch::Tensor mean;
+    torch::Tensor variance;
+  };
+
   explicit BatchNorm(int64_t channels);
   Kind kind() const override { return Kind::kBatchNorm; }
   torch::Tensor forward(const torch::Tensor& x) override;
   /// max(0, forward(x) + shortcut)
   torch::Tensor add_relu(const torch::Tensor& x, const torch::Tensor& shortcut);
 
+  void set_evaluation_statistics(Statistics statistics) { statistics_ = statistics; }
+  /// What evaluation mode normalises x: [N,C,H,W] by.
+  Moments evaluation_moments(const torch::Tensor& x) const;
+
   static constexpr double kEpsilon = 1e-5;
   static constexpr double kMomentum = 0.1;
 
  private:
+  torch::Tensor evaluate(const torch::Tensor& x) const;
+
+  Statistics statistics_ = Statistics::kRunning;
   torch::Tensor running_mean_;
   torch::Tensor running_var_;
   torch::Tensor num_batches_tracked_;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "data/image_transform.h"
-#include "data/image_view.h"
+#include "data/samples.h"
 #include "networks/model.h"
 
 namespace batchplus {
@@ -14,9 +13,8 @@ struct Evaluation {
   double accuracy = 0;
 };
 
-/// Loss and accuracy in evaluation mode, without augmentation. The model's mode is as before afterwards.
-Evaluation evaluate(const Model& model, const ImageView& view, const Normalization& normalization,
-                    torch::Device device);
+/// Loss and accuracy in evaluation mode. The model's mode is as before afterwards.
+Evaluation evaluate(const Model& model, const Samples& samples);
 
 struct DetailedEvaluation {
   Evaluation overall;
@@ -27,7 +25,6 @@ struct DetailedEvaluation {
 };
 
 /// The same, and which classes were taken for which.
-DetailedEvaluation evaluate_in_detail(const Model& model, const ImageView& view,
-                                      const Normalization& normalization, torch::Device device);
+DetailedEvaluation evaluate_in_detail(const Model& model, const Samples& samples);
 
 }  // namespace batchplus

@@ -12,7 +12,13 @@
 namespace batchplus {
 
 GradientOracle::GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget)
-    : model_(std::move(model)), parameters_(parameters), budget_(budget) {}
+    : model_(std::move(model)), parameters_(parameters), budget_(budget) {
+  if (parameters_.values().scalar_type() == torch::kFloat32) return;
+  throw Error(
+      "the network is not in single precision",
+      {parameters_.slices().front().name, std::string(torch::toString(parameters_.values().scalar_type())),
+       "convert the module with to(torch::kFloat32) before training"});
+}
 
 void GradientOracle::gradient(const Batch& batch, const torch::Tensor& gradient) {
   compute(batch, gradient, /*is_replay=*/false);

@@ -1,10 +1,18 @@
 #pragma once
 
+#include <functional>
+
 #include "core/torch.h"
 
 namespace batchplus {
 
 /// Softmax cross-entropy, the mean over the batch. logits: [N,classes], labels: [N].
 torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels);
+
+/// The loss f_i of each sample: (outputs [N,...], labels [N]) to [N].
+using SampleLoss = std::function<torch::Tensor(const torch::Tensor& outputs, const torch::Tensor& labels)>;
+
+/// Softmax cross-entropy of each sample, from operations that can be differentiated twice and forwards.
+torch::Tensor cross_entropies(const torch::Tensor& logits, const torch::Tensor& labels);
 
 }  // namespace batchplus

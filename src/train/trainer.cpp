@@ -66,11 +66,16 @@ void Trainer::finish_epoch(double epoch, bool is_last) {
   record.running_loss = parts_.oracle.take_mean_loss();
   record.test.reset();
   record.validation.reset();
-  const bool is_due = is_last || static_cast<int64_t>(epoch) % options_.eval_every == 0;
-  if (is_due) {
+  const auto is_due = [&](int64_t every) { return is_last || static_cast<int64_t>(epoch) % every == 0; };
+  if (is_due(options_.eval_every)) {
     record.test = parts_.evaluate_test();
     if (parts_.evaluate_validation) record.validation = parts_.evaluate_validation();
     result_.best_test_accuracy = std::max(result_.best_test_accuracy.value_or(0), record.test->accuracy);
+  }
+  if (parts_.measure) {
+    const Stopwatch stopwatch;
+    record.metrics = parts_.measure(is_due(options_.metrics_every));
+    record.metrics_seconds += stopwatch.seconds();
   }
   observer_.on_epoch(record);
 }

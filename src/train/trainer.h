@@ -8,8 +8,9 @@
 #include "data/batch_pipeline.h"
 #include "methods/method.h"
 #include "methods/schedule.h"
+#include "metrics/quantity.h"
+#include "objective/evaluate.h"
 #include "objective/gradient_oracle.h"
-#include "train/evaluate.h"
 
 namespace batchplus {
 
@@ -25,6 +26,8 @@ struct TrainOptions {
   double warmup_learning_rate = 0.1;
   /// Evaluate after every so many epochs, and at the end.
   int64_t eval_every = 1;
+  /// The same for measuring.
+  int64_t metrics_every = 1;
 };
 
 /// Where a run stands after an epoch, or after the part of one that the budget allowed.
@@ -39,8 +42,12 @@ struct EpochRecord {
   double running_loss = 0;
   std::optional<Evaluation> validation;
   std::optional<Evaluation> test;
-  /// Seconds spent training so far, evaluation excluded.
+  /// What was measured after this epoch or during it.
+  std::vector<Quantity> metrics;
+  /// Seconds spent training so far, evaluation and measuring excluded.
   double train_seconds = 0;
+  /// Seconds spent measuring so far.
+  double metrics_seconds = 0;
 };
 
 struct TrainResult {
@@ -69,7 +76,10 @@ class Trainer {
     Method* warmup_method;
     std::function<Evaluation()> evaluate_test;
     /// Empty without validation samples.
-    std::function<Evaluation()> evaluate_validation;
+    std::function<Evaluation()> evaluate_validation = nullptr;
+    /// What there is to record about an epoch; `is_due` says whether it is one to measure after. Empty
+    /// without metrics.
+    std::function<std::vector<Quantity>(bool is_due)> measure = nullptr;
   };
 
   Trainer(Parts parts, TrainOptions options, TrainObserver observer);

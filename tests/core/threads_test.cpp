@@ -6,7 +6,8 @@
 namespace batchplus {
 namespace {
 
-// at::parallel_for is a template: in a program compiled without OpenMP it silently runs on the calling thread.
+// at::parallel_for is a template: in a program compiled without OpenMP it silently runs on the calling
+// thread.
 TEST(Threads, ParallelForOfThisProgramUsesAsManyAsLibtorchIsGiven) {
   const int before = at::get_num_threads();
   at::set_num_threads(2);

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "objective/evaluate.h"
 #include "support/rig.h"
-#include "train/evaluate.h"
 
 namespace batchplus {
 namespace {
@@ -153,7 +153,7 @@ TEST(Evaluate, EqualsALoopOverSamplesInEvaluationMode) {
   rig.gradient(
       testing::random_outer_batch(8, 8).inner(0));  // running statistics that differ from the batch's
   const ImageView view = random_view();
-  const Evaluation evaluation = evaluate(rig.model, view, kNormalization, torch::kCPU);
+  const Evaluation evaluation = evaluate(rig.model, samples_of(view, kNormalization));
   EXPECT_TRUE(rig.model.module->is_training()) << "the mode is as before";
   rig.model.module->eval();
   double loss = 0;

@@ -1,0 +1,86 @@
+// Measures on demand, so that a driver can interleave it with others in one run.
+//   metrics_worker MODEL BATCH THREADS
+// reads lines "WHAT COUNT" and answers each with the seconds that so many passes over one batch took, after a
+// line "memory" with the peak of its memory in bytes:
+//   gradient   grad F in evaluation mode, by autograd alone
+//   training   a training gradient
+//   norms      grad F and the norm of every sample's gradient
+//   product    a Hessian product
+//   loop       the norms by a loop over samples
+//   forward    F alone
+
+#include <ATen/ATen.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "core/memory.h"
+#include "metrics/sample_gradients.h"
+#include "networks/registry.h"
+#include "objective/gradient_oracle.h"
+#include "util/clock.h"
+
+namespace batchplus {
+namespace {
+
+class Session {
+ public:
+  Session(const std::string& model, int64_t batch)
+      : model_(build_network(find_network(model), {.classes = 10}, /*seed=*/1)),
+        parameters_(*model_.module),
+        oracle_(model_, parameters_, budget_) {
+    torch::manual_seed(2);
+    batch_.images = torch::randn({batch, 3, 32, 32}).contiguous(model_.memory_format);
+    batch_.labels = torch::randint(0, 10, {batch});
+    direction_ = torch::randn_like(parameters_.values());
+  }
+
+  void run(const std::string& what) {
+    const Samples samples{batch_.size(), [&](int64_t begin, int64_t count) {
+                            return Batch{batch_.images.slice(0, begin, begin + count),
+                                         batch_.labels.slice(0, begin, begin + count)};
+                          }};
+    const ObjectiveFunction objective(model_, parameters_, samples, {.chunk = batch_.size()});
+    if (what == "gradient") objective.gradient();
+    if (what == "training") oracle_.gradient(batch_, direction_);
+    if (what == "norms") measure_sample_gradients(objective);
+    if (what == "product") objective.hessian_product(direction_);
+    if (what == "forward") objective.value();
+    if (what == "loop") {
+      double total = 0;
+      for (int64_t i = 0; i < batch_.size(); ++i) {
+        total += objective.sample_gradient(i).square().sum().item<double>();
+      }
+    }
+  }
+
+ private:
+  Model model_;
+  FlatParameters parameters_;
+  GradientBudget budget_;
+  GradientOracle oracle_;
+  Batch batch_;
+  torch::Tensor direction_;
+};
+
+}  // namespace
+}  // namespace batchplus
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: metrics_worker MODEL BATCH THREADS\n");
+    return 2;
+  }
+  batchplus::keep_freed_memory();
+  at::set_num_threads(std::atoi(argv[3]));
+  batchplus::Session session(argv[1], std::atoll(argv[2]));
+  std::string what;
+  int64_t count = 0;
+  while (std::cin >> what >> count) {
+    const batchplus::Stopwatch stopwatch;
+    for (int64_t i = 0; i < count; ++i) session.run(what);
+    std::printf("%.9f\n", stopwatch.seconds());
+    std::fflush(stdout);
+  }
+}

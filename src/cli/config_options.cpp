@@ -1,0 +1,33 @@
+#include "cli/config_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace batchplus {
+
+bool ConfigOverrides::has(const std::string& key) const {
+  return std::any_of(values_.begin(), values_.end(),
+                     [&](const auto& value) { return value.first->key == key; });
+}
+
+void ConfigOverrides::apply(RunConfig& config) const {
+  for (const auto& [field, text] : values_) field->set(config, text, field->option());
+}
+
+void add_config_options(CLI::App& command, ConfigOverrides& overrides,
+                        const std::function<bool(const ConfigField&)>& is_chosen) {
+  const RunConfig defaults;
+  for (const ConfigField& field : config_fields()) {
+    if (!is_chosen(field)) continue;
+    const std::string value = field.get(defaults);
+    const std::string help = value.empty() ? field.help : fmt::format("{} [{}]", field.help, value);
+    command
+        .add_option_function<std::string>(
+            field.option(), [&overrides, &field](const std::string& text) { overrides.add(field, text); },
+            help)
+        ->take_last();
+  }
+}
+
+}  // namespace batchplus

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/run_config.h"
+
+namespace batchplus {
+
+/// Fields of a config that the command line sets, in the order given.
+class ConfigOverrides {
+ public:
+  void add(const ConfigField& field, const std::string& text) { values_.emplace_back(&field, text); }
+  bool has(const std::string& key) const;
+  void apply(RunConfig& config) const;
+
+ private:
+  std::vector<std::pair<const ConfigField*, std::string>> values_;
+};
+
+/// Adds the chosen fields of the config as options of a command.
+void add_config_options(CLI::App& command, ConfigOverrides& overrides,
+                        const std::function<bool(const ConfigField&)>& is_chosen);
+
+}  // namespace batchplus

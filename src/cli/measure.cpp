@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/config_options.h"
+#include "experiment/measuring.h"
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MeasureCommand {
+  std::string run;
+  std::string weights;
+  std::string quantities = "all";
+  std::string out;
+  bool is_per_layer = false;
+  /// Options of `train` that were given.
+  ConfigOverrides overrides;
+};
+
+/// The config of the run, or the defaults, with the options on top.
+RunConfig config_of(const MeasureCommand& command) {
+  RunConfig config;
+  if (!command.run.empty()) {
+    read_config_file(config, RunLayout{command.run}.config());
+  } else {
+    for (const char* needed : {"model", "dataset"}) {
+      if (command.overrides.has(needed)) continue;
+      throw Error("a weight file does not say what it is for",
+                  {fmt::format("--{}", needed), "",
+                   fmt::format("give --model and --dataset, or a run directory instead of --weights")});
+    }
+  }
+  command.overrides.apply(config);
+  return config;
+}
+
+fs::path weights_of(const MeasureCommand& command) {
+  if (!command.weights.empty()) return command.weights;
+  if (!command.run.empty()) return RunLayout{command.run}.weights();
+  throw Error("nothing to measure", {"measure", "", "name a run directory, or a file by --weights"});
+}
+
+std::string describe_detail(const Quantity::Detail& detail) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, double>) return fmt::format("{:.5g}", value);
+        if constexpr (std::is_same_v<Value, bool>) return value ? "yes" : "no";
+        if constexpr (std::is_same_v<Value, int64_t>) return format_count(value);
+        if constexpr (std::is_same_v<Value, std::vector<double>>)
+          return fmt::format("{:.5g}", fmt::join(value, " "));
+        if constexpr (std::is_same_v<Value, std::string>) return value;
+      },
+      detail);
+}
+
+void print_result(const MeasureResult& result, bool is_per_layer) {
+  for (const Quantity& quantity : result.quantities) {
+    std::string line = fmt::format("{:<28}{:>12.6g}", quantity.name, quantity.value);
+    if (quantity.standard_error) line += fmt::format(" +- {:.2g}", *quantity.standard_error);
+    fmt::print("{}\n", line);
+    std::vector<std::string> details;
+    for (const auto& [key, detail] : quantity.details) {
+      details.push_back(fmt::format("{} {}", key, describe_detail(detail)));
+    }
+    fmt::print("    {}\n", join(details, ", "));
+  }
+  if (is_per_layer) {
+    fmt::print("E_i||grad f_i||^2 of each layer:\n");
+    for (const auto& [name, mean] : result.layers) fmt::print("    {:<24}{:>12.6g}\n", name, mean);
+  }
+  for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
+}
+
+int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
+  const fs::path weights = weights_of(command);
+  const MeasureResult result = run_measurement(config_of(command), {.quantities = command.quantities,
+                                                                    .weights = weights,
+                                                                    .device = parse_device(options.device),
+                                                                    .out = command.out,
+                                                                    .is_quiet = options.is_quiet});
+  if (options.is_json) {
+    Json json = result.json;
+    if (command.is_per_layer) {
+      for (const auto& [name, mean] : result.layers) json["layers"][name] = number_or_null(mean);
+    }
+    fmt::print("{}\n", json.dump());
+  } else {
+    print_result(result, command.is_per_layer);
+  }
+  return 0;
+}
+
+std::string quantities_help() {
+  std::string help = "groups separated by commas, or all:";
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.measure != nullptr) help += fmt::format("\n  {}: {}", group.name, group.help);
+  }
+  return help;
+}
+
+}  // namespace
+
+void add_measure_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
+  CLI::App* measure =
+      app.add_subcommand("measure", "gradient norms, gaps, curvature, sharpness and bound of weights");
+  add_global_options(*measure, options);
+  auto command = std::make_shared<MeasureCommand>();
+  measure->add_option("run,--run", command->run, "run directory: its config and its final weights");
+  measure->add_option("--weights", command->weights, "PyTorch state dict to measure instead");
+  measure->add_option("--quantities", command->quantities, quantities_help());
+  measure->add_option("--out", command->out, "folder for measure.json, sample_norms.csv and layer_norms.csv");
+  measure->add_flag("--per-layer", command->is_per_layer, "show each layer's part of the gradient norms");
+  add_config_options(*measure, command->overrides, [](const ConfigField& field) {
+    const bool is_for_training = field.key == "metrics" || field.key == "metrics_every" ||
+                                 field.key == "init" || field.key == "augment";
+    const bool is_other = field.key == "lr" || field.key == "inner_batch" || field.key == "seed";
+    return (field.topic != ConfigField::Topic::kTraining || is_other) && !is_for_training;
+  });
+  measure->callback([command, &options, &action] {
+    action = [command, &options] { return run_measure(*command, options); };
+  });
+}
+
+}  // namespace batchplus

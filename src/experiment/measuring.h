@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+
+#include "experiment/run_config.h"
+#include "metrics/registry.h"
+#include "store/run_directory.h"
+
+namespace batchplus {
+
+/// What the config says about measuring.
+MeasureOptions measure_options(const RunConfig& config);
+
+/// A number, or null where JSON has none for it.
+Json number_or_null(double number);
+
+/// {name: {value, standard_error, ...}, ...}, as in the JSON of `measure` and in a run's records.
+Json to_json(const std::vector<Quantity>& quantities);
+
+/// How a measurement is carried out, as opposed to what it computes.
+struct MeasureRequest {
+  /// Groups of quantities.
+  std::string quantities = "all";
+  std::filesystem::path weights;
+  torch::Device device = torch::kCPU;
+  /// Where to write measure.json, sample_norms.csv and layer_norms.csv; empty: nowhere.
+  std::filesystem::path out;
+  bool is_quiet = false;
+};
+
+struct MeasureResult {
+  std::vector<Quantity> quantities;
+  std::vector<std::string> notes;
+  /// E_i||grad f_i||^2 of each layer, where the gradient norms were measured.
+  std::vector<std::pair<std::string, double>> layers;
+  /// The keys that docs/metrics.md promises.
+  Json json;
+};
+
+/// Measures a weight file of the config's network on the config's data.
+MeasureResult run_measurement(RunConfig config, const MeasureRequest& request);
+
+}  // namespace batchplus

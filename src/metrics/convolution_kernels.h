@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+namespace batchplus {
+
+/// A convolution with a square kernel, from [N,height,width,in] to [N,out_height,out_width,out].
+struct ConvolutionShape {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t kernel = 0;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+
+  int64_t weights() const { return out * kernel * kernel * in; }
+  int64_t in_pixels() const { return height * width; }
+  int64_t out_pixels() const { return out_height * out_width; }
+};
+
+/// Input x: [N,height,width,in] and output gradient g: [N,out_height,out_width,out], dense floats.
+struct ConvolutionBatch {
+  int64_t samples = 0;
+  const float* x = nullptr;
+  const float* g = nullptr;
+};
+
+/// Whether this processor can run the two kernels below (AVX2 and FMA).
+bool has_convolution_kernels();
+
+/// Forms the weight gradient of each sample a few elements at a time in registers, where its square is taken
+/// and it is added to the sum. So the norms cost no more than the sum alone.
+///   sum: [out,kernel,kernel,in] is overwritten with the sum over the samples
+///   squared_norms: [N]
+/// The bits depend on the number of threads, which share the samples.
+void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch& batch, float* sum,
+                           double* squared_norms);
+
+/// The norms without the gradients: with patches X_t and output gradients G_t of the output pixels t,
+///   ||sum_t G_t X_t^T||^2 = sum_{t,s} <G_t, G_s> <X_t, X_s>,
+/// where <X_t, X_s> is a sum of products of input pixels that neighbouring t share. Cheap where there are few
+/// pixels. squared_norms: [N].
+void gram_squared_norms(const ConvolutionShape& shape, const ConvolutionBatch& batch, double* squared_norms);
+
+}  // namespace batchplus

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "metrics/layer_pass.h"
+
+namespace batchplus {
+
+/// Gradients of sum_i f_i with respect to a layer's parameters; the bias is undefined where there is none.
+struct LayerGradients {
+  torch::Tensor weight;
+  torch::Tensor bias;
+};
+
+struct SampleLayerGradients {
+  LayerGradients sum;
+  /// ||grad f_i||^2 over the layer's parameters: [N], float64.
+  torch::Tensor squared_norms;
+};
+
+/// What is computed from a layer's input and output gradient, for each kind of layer.
+struct LayerRule {
+  Layer::Kind kind;
+  const char* name;
+  /// The summed gradients, and the norm of each sample's.
+  SampleLayerGradients (*sample_gradients)(const LayerPass& pass);
+  /// The derivative of the summed gradients along `tangent`: the tangents of input (undefined: zero) and
+  /// output gradient.
+  LayerGradients (*gradient_tangent)(const LayerPass& pass, const LayerPass& tangent);
+};
+
+/// The table of rules.
+const std::vector<LayerRule>& layer_rules();
+const LayerRule& rule_for(const Layer& layer);
+
+// The rules, a file for each kind.
+SampleLayerGradients linear_sample_gradients(const LayerPass& pass);
+LayerGradients linear_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
+SampleLayerGradients convolution_sample_gradients(const LayerPass& pass);
+LayerGradients convolution_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
+SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass);
+LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
+
+/// The sum over a sample's pixels for each channel of [N,C,H,W]: [N,C].
+torch::Tensor sum_over_pixels(const torch::Tensor& maps);
+
+/// The sum of squares in each row: [N], float64.
+torch::Tensor squared_row_norms(const torch::Tensor& rows);
+
+}  // namespace batchplus

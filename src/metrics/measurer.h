@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/image_view.h"
+#include "metrics/lanczos.h"
+#include "metrics/sample_gradients.h"
+#include "objective/evaluate.h"
+
+namespace batchplus {
+
+struct MeasureOptions {
+  /// Training samples to measure on, classes balanced. Unset: all of them for gradient norms and gaps, at
+  /// most kCurvatureSamples for what takes many passes.
+  std::optional<int64_t> samples;
+  /// The first samples in file order instead.
+  bool is_sequential = false;
+  uint64_t split_seed = 0;
+  BatchNorm::Statistics statistics = BatchNorm::Statistics::kRunning;
+  /// Samples of a chunk: at most. With batch statistics: exactly, but for the last one.
+  int64_t chunk = 128;
+  /// For activations, and for Lanczos's vectors.
+  int64_t memory_bytes = int64_t{1} << 30;
+  int64_t eigenvalues = 1;
+  int64_t max_products = 30;
+  double eigenvalue_tolerance = 0.01;
+  int64_t trace_draws = 10;
+  /// Variance of each weight's perturbation in S_sigma.
+  double sigma = 1e-4;
+  /// Step length in S_phi.
+  double eta = 0.1;
+  int64_t sharpness_draws = 10;
+  /// Unset: the least local ratio.
+  std::optional<double> pl_constant;
+  uint64_t seed = 0;
+};
+
+/// `done` and `total` count samples that pass; `label` says what for.
+using MeasureProgress = std::function<void(double done, double total, const std::string& label)>;
+
+/// What the groups of quantities are computed from. Parts that several of them need are computed once.
+class Measurer {
+ public:
+  static constexpr int64_t kCurvatureSamples = 2000;
+
+  /// What is measured; all of it outlives the measurer.
+  struct Subject {
+    const Model& model;
+    FlatParameters& parameters;
+    const ImageView& train;
+    const ImageView& test;
+    const Normalization& normalization;
+    torch::Device device;
+  };
+
+  /// An Error when a weight is not finite.
+  Measurer(Subject subject, MeasureOptions options, MeasureProgress progress);
+
+  const MeasureOptions& options() const { return options_; }
+  int64_t train_samples() const { return subject_.train.size(); }
+
+  /// An Error for what the groups cannot do with these options.
+  void require_possible(const std::vector<std::string>& groups) const;
+
+  /// How many samples a group measures on: all training samples, or those that many passes allow.
+  int64_t gradient_samples() const;
+  int64_t curvature_samples() const;
+
+  /// F over so many samples. Announces how many samples will pass in all, for the progress.
+  ObjectiveFunction objective(int64_t samples, double expected_passes, const std::string& label);
+
+  /// Over so many samples.
+  const SampleGradientNorms& norms(int64_t samples);
+  /// The same if they have been measured, else null.
+  const SampleGradientNorms* known_norms(int64_t samples) const;
+  /// The Hessian's eigenvalues over so many samples.
+  const EigenvalueEstimate& eigenvalues(int64_t samples);
+  const Evaluation& train_evaluation();
+  const Evaluation& test_evaluation();
+
+  /// What was noticed on the way.
+  std::vector<std::string> notes;
+
+ private:
+  Samples choose(int64_t samples) const;
+  int64_t chunk_for(double activations) const;
+  void require_whole_batches() const;
+  /// Products for which there is memory, at most max_products.
+  int64_t affordable_products() const;
+  Evaluation evaluate_on(const Samples& samples, const std::string& label) const;
+
+  Subject subject_;
+  MeasureOptions options_;
+  MeasureProgress progress_;
+  double activation_bytes_ = 0;
+  std::map<int64_t, SampleGradientNorms> norms_;
+  std::map<int64_t, EigenvalueEstimate> eigenvalues_;
+  std::optional<Evaluation> train_;
+  std::optional<Evaluation> test_;
+};
+
+}  // namespace batchplus

@@ -1,0 +1,185 @@
+#include "metrics/sample_gradients.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/batchnorm.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "metrics/layer_rules.h"
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+/// Lets every BatchNorm normalise by the given statistics in evaluation mode until the end of the scope.
+class EvaluationStatistics {
+ public:
+  EvaluationStatistics(torch::nn::Module& module, BatchNorm::Statistics statistics) {
+    for (const auto& part : module.modules()) {
+      if (auto* norm = dynamic_cast<BatchNorm*>(part.get())) norms_.push_back(norm);
+    }
+    for (BatchNorm* norm : norms_) norm->set_evaluation_statistics(statistics);
+  }
+  ~EvaluationStatistics() {
+    for (BatchNorm* norm : norms_) norm->set_evaluation_statistics(BatchNorm::Statistics::kRunning);
+  }
+  EvaluationStatistics(const EvaluationStatistics&) = delete;
+  EvaluationStatistics& operator=(const EvaluationStatistics&) = delete;
+
+ private:
+  std::vector<BatchNorm*> norms_;
+};
+
+/// Whether the module computes with its batch's statistics even in evaluation mode.
+bool couples_samples(const torch::nn::Module& module) {
+  const auto is_without_running_statistics = [](const auto* norm) {
+    return norm != nullptr && !norm->options.track_running_stats();
+  };
+  return is_without_running_statistics(dynamic_cast<const torch::nn::BatchNorm1dImpl*>(&module)) ||
+         is_without_running_statistics(dynamic_cast<const torch::nn::BatchNorm2dImpl*>(&module)) ||
+         is_without_running_statistics(dynamic_cast<const torch::nn::BatchNorm3dImpl*>(&module));
+}
+
+void require_independent_samples(const torch::nn::Module& module) {
+  for (const auto& item : module.named_modules()) {
+    if (!couples_samples(*item.value())) continue;
+    throw Error("a sample has no gradient of its own",
+                {item.key(), "batch norm without running statistics",
+                 "its statistics tie the samples of a batch together; give it running statistics"});
+  }
+}
+
+/// The name of the module that a parameter belongs to.
+std::string owner_name(const std::string& parameter) {
+  const size_t dot = parameter.rfind('.');
+  return dot == std::string::npos ? parameter : parameter.substr(0, dot);
+}
+
+/// One measurement, chunk by chunk.
+class Measurement {
+ public:
+  Measurement(const ObjectiveFunction& objective, const SampleGradientOptions& options)
+      : objective_(objective),
+        parameters_(objective.parameters()),
+        passes_(objective.model(), parameters_, objective.batch(0, 1).images) {
+    for (const LayerPlace& place : passes_.layers()) result_.layer_names.push_back(place.name);
+    group_rest();
+    if (rest_.empty()) return;
+    std::vector<std::string> names;
+    for (const auto& [name, slices] : rest_) names.push_back(name);
+    if (options.statistics == BatchNorm::Statistics::kBatch) {
+      throw Error(
+          "batch statistics need a rule for every layer",
+          {"batch norm", join(names, ", "),
+           "these modules are looped over sample by sample, which leaves no batch; use eval statistics"});
+    }
+    result_.notes.push_back(fmt::format("{}: no rule for {}, looped over sample by sample",
+                                        rest_.size() == 1 ? "a module" : "some modules", join(names, ", ")));
+  }
+
+  void add(const Batch& batch) {
+    const int64_t count = batch.size();
+    const torch::Tensor norms =
+        torch::zeros({static_cast<int64_t>(result_.layer_names.size()), count}, torch::kFloat64);
+    const torch::Tensor gradient = torch::zeros_like(parameters_.values());
+    const auto on_layer = [&](size_t place, const LayerPass& pass) {
+      const SampleLayerGradients gradients = rule_for(pass.layer).sample_gradients(pass);
+      const LayerPlace& where = passes_.layers()[place];
+      norms[static_cast<int64_t>(place)].copy_(gradients.squared_norms);
+      parameters_.view(gradient, *where.weight).copy_(gradients.sum.weight);
+      if (where.bias) parameters_.view(gradient, *where.bias).copy_(gradients.sum.bias);
+    };
+    const auto on_rest = [&](size_t slice, const torch::Tensor& sum) {
+      parameters_.view(gradient, slice).copy_(sum);
+    };
+    losses_.push_back(passes_.run(batch, objective_.options().loss, {on_layer, on_rest}).to(torch::kFloat64));
+    loop_over_rest(batch, norms);
+    norms_.push_back(norms);
+    gradient_sum_ = gradient_sum_.defined() ? gradient_sum_ + gradient : gradient.to(torch::kFloat64);
+  }
+
+  SampleGradientNorms finish() {
+    result_.losses = at::cat(losses_);
+    result_.layer_squared_norms = at::cat(norms_, 1);
+    result_.squared_norms = result_.layer_squared_norms.sum(0);
+    const bool is_mean = objective_.options().reduction == Reduction::kMean;
+    const double scale = is_mean ? 1.0 / static_cast<double>(objective_.samples()) : 1.0;
+    result_.gradient = (gradient_sum_ * scale).to(parameters_.values().scalar_type());
+    return std::move(result_);
+  }
+
+ private:
+  struct RestModule {
+    std::string name;
+    std::vector<size_t> slices;
+  };
+
+  void group_rest() {
+    for (const size_t slice : passes_.rest()) {
+      const std::string name = owner_name(parameters_.slices()[slice].name);
+      if (rest_.empty() || rest_.back().name != name) {
+        rest_.push_back({name, {}});
+        result_.layer_names.push_back(name);
+      }
+      rest_.back().slices.push_back(slice);
+    }
+  }
+
+  /// Fills the rows of norms: [layers,N] that belong to no layer with a rule.
+  void loop_over_rest(const Batch& batch, const torch::Tensor& norms) const {
+    if (rest_.empty()) return;
+    std::vector<torch::Tensor> wanted;
+    for (const size_t slice : passes_.rest()) wanted.push_back(parameters_.tensors()[slice]);
+    const torch::AutoGradMode with_grad(true);
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      const torch::Tensor outputs = objective_.model().forward(batch.images.slice(0, i, i + 1));
+      const torch::Tensor loss = objective_.options().loss(outputs, batch.labels.slice(0, i, i + 1)).sum();
+      const auto gradients = torch::autograd::grad({loss}, wanted, {}, /*retain_graph=*/false,
+                                                   /*create_graph=*/false, /*allow_unused=*/true);
+      auto gradient = gradients.begin();
+      auto row = static_cast<int64_t>(passes_.layers().size());
+      for (const RestModule& module : rest_) {
+        for (size_t k = 0; k < module.slices.size(); ++k, ++gradient) {
+          if (gradient->defined()) norms[row][i] += gradient->square().sum(torch::kFloat64);
+        }
+        ++row;
+      }
+    }
+  }
+
+  const ObjectiveFunction& objective_;
+  const FlatParameters& parameters_;
+  LayerPasses passes_;
+  std::vector<RestModule> rest_;
+  SampleGradientNorms result_;
+  std::vector<torch::Tensor> losses_;
+  std::vector<torch::Tensor> norms_;
+  torch::Tensor gradient_sum_;
+};
+
+}  // namespace
+
+double SampleGradientNorms::mean_squared_norm() const {
+  return squared_norms.mean().item<double>();
+}
+
+SampleGradientNorms measure_sample_gradients(const ObjectiveFunction& objective,
+                                             const SampleGradientOptions& options) {
+  torch::nn::Module& module = *objective.model().module;
+  require_independent_samples(module);
+  const EvaluationMode evaluation(objective.model());
+  const EvaluationStatistics statistics(module, options.statistics);
+  Measurement measurement(objective, options);
+  const int64_t chunk = objective.options().chunk;
+  for (int64_t begin = 0; begin < objective.samples(); begin += chunk) {
+    const int64_t count = std::min(chunk, objective.samples() - begin);
+    measurement.add(objective.batch(begin, count));
+    if (objective.options().on_samples) objective.options().on_samples(count);
+  }
+  return measurement.finish();
+}
+
+}  // namespace batchplus
