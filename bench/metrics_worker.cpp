@@ -1,17 +1,19 @@
 // Measures on demand, so that a driver can interleave it with others in one run.
 //   metrics_worker MODEL BATCH THREADS
-// reads lines "WHAT COUNT" and answers each with the seconds that so many passes over one batch took, after a
-// line "memory" with the peak of its memory in bytes:
+// reads lines "WHAT COUNT" and answers each with the seconds that so many passes over one batch took:
 //   gradient   grad F in evaluation mode, by autograd alone
 //   training   a training gradient
 //   norms      grad F and the norm of every sample's gradient
 //   product    a Hessian product
 //   loop       the norms by a loop over samples
 //   forward    F alone
+// and the line "memory 1" with the peak of its memory so far, in bytes.
 
 #include <ATen/ATen.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <string>
 
@@ -64,6 +66,16 @@ class Session {
   torch::Tensor direction_;
 };
 
+/// getrusage would count what the parent process had before it became this one.
+double peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("VmHWM:")) return 1024.0 * std::atof(line.c_str() + 6);
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace batchplus
 
@@ -78,6 +90,11 @@ int main(int argc, char** argv) {
   std::string what;
   int64_t count = 0;
   while (std::cin >> what >> count) {
+    if (what == "memory") {
+      std::printf("%.0f\n", batchplus::peak_bytes());
+      std::fflush(stdout);
+      continue;
+    }
     const batchplus::Stopwatch stopwatch;
     for (int64_t i = 0; i < count; ++i) session.run(what);
     std::printf("%.9f\n", stopwatch.seconds());

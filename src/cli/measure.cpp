@@ -66,10 +66,16 @@ void print_result(const MeasureResult& result, bool is_per_layer) {
     if (quantity.standard_error) line += fmt::format(" +- {:.2g}", *quantity.standard_error);
     fmt::print("{}\n", line);
     std::vector<std::string> details;
+    std::string check;
     for (const auto& [key, detail] : quantity.details) {
-      details.push_back(fmt::format("{} {}", key, describe_detail(detail)));
+      if (key == "chain") {
+        check = describe_detail(detail);
+      } else {
+        details.push_back(fmt::format("{} {}", key, describe_detail(detail)));
+      }
     }
     fmt::print("    {}\n", join(details, ", "));
+    if (!check.empty()) fmt::print("    check: {}\n", check);
   }
   if (is_per_layer) {
     fmt::print("E_i||grad f_i||^2 of each layer:\n");

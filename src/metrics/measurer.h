@@ -16,7 +16,7 @@ namespace batchplus {
 struct MeasureOptions {
   /// Training samples to measure on, classes balanced. Unset: all of them for gradient norms and gaps, at
   /// most kCurvatureSamples for what takes many passes.
-  std::optional<int64_t> samples;
+  std::optional<int64_t> samples = std::nullopt;
   /// The first samples in file order instead.
   bool is_sequential = false;
   uint64_t split_seed = 0;
@@ -35,7 +35,7 @@ struct MeasureOptions {
   double eta = 0.1;
   int64_t sharpness_draws = 10;
   /// Unset: the least local ratio.
-  std::optional<double> pl_constant;
+  std::optional<double> pl_constant = std::nullopt;
   uint64_t seed = 0;
 };
 

@@ -6,22 +6,18 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/png_image.h"
+#include "support/program.h"
 #include "support/scratch.h"
 #include "util/file.h"
-#include "util/process.h"
 #include "util/text.h"
 
 namespace batchplus {
 namespace {
 
 using nlohmann::json;
+using testing::batchplus;
 using ::testing::HasSubstr;
 using testing::Scratch;
-
-ProcessResult batchplus(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
-  return run_process(arguments, "/");
-}
 
 /// Trains briefly on the synthetic set; the result, with the weights at `weights`.
 json train(const std::string& weights) {

@@ -7,23 +7,20 @@
 #include <nlohmann/json.hpp>
 
 #include "support/image_files.h"
+#include "support/program.h"
 #include "support/scratch.h"
 #include "util/file.h"
-#include "util/process.h"
 
 namespace batchplus {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::batchplus;
 using ::testing::HasSubstr;
+using testing::result_of;
 using testing::Scratch;
 using testing::write_cifar10;
-
-ProcessResult batchplus(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
-  return run_process(arguments, fs::temp_directory_path());
-}
 
 /// A short run on the synthetic set with further options behind it.
 ProcessResult train(const std::vector<std::string>& options) {
@@ -32,11 +29,6 @@ ProcessResult train(const std::vector<std::string>& options) {
                                         "2",     "--quiet",       "--json"};
   arguments.insert(arguments.end(), options.begin(), options.end());
   return batchplus(arguments);
-}
-
-json result_of(const ProcessResult& process) {
-  EXPECT_EQ(process.exit_code, 0) << process.output;
-  return json::parse(process.output);
 }
 
 TEST(Train, JsonHasThePromisedKeysAndCounts) {

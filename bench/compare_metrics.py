@@ -1,0 +1,152 @@
+"""The price of measuring, in gradient passes: norms of all sample gradients, Hessian products, and their peak memory,
+against plain PyTorch, a loop over samples, and the einsum method of BackPACK (Dangel et al. 2020), written from its
+description. All contestants interleaved in one run.
+
+    python3 bench/compare_metrics.py WORKER_BINARY [--threads 2] [--rounds 7] [--networks vgg11,resnet32,densenet]
+
+Batches of 128 images (vgg11, resnet) and 64 (densenet), evaluation statistics, each side in the memory format that it
+prefers."""
+
+import argparse
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+from ratios import Process, spread
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
+import networks
+
+BATCHES = {"densenet": 64, "densenet-bc": 64}
+
+
+class PyTorch:
+    """Plain gradients in evaluation mode, and gradients with norms by einsum over unfolded inputs."""
+
+    def __init__(self, name):
+        batch = BATCHES.get(name, 128)
+        self.model = networks.build(name, 10, seed=1).to(memory_format=torch.channels_last).eval()
+        self.parameters = list(self.model.parameters())
+        self.images = torch.randn(batch, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+        self.labels = torch.randint(0, 10, (batch,))
+
+    def gradient(self):
+        torch.autograd.grad(F.cross_entropy(self.model(self.images), self.labels, reduction="sum"), self.parameters)
+
+    def norms(self):
+        """BackPACK's second-order-free quantities: hooks keep each layer's input and output gradient; the batch's
+        individual weight gradients are formed by einsum and squared, beside the usual backward pass."""
+        squares = torch.zeros(len(self.labels))
+        handles = []
+
+        def on_forward(module, inputs, output):
+            def on_backward(g, x=inputs[0].detach()):
+                squares.add_(sample_squares(module, x, g))
+            output.register_hook(on_backward)
+
+        for module in self.model.modules():
+            if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear, torch.nn.BatchNorm2d)):
+                handles.append(module.register_forward_hook(on_forward))
+        self.gradient()
+        for handle in handles:
+            handle.remove()
+        return squares
+
+    def seconds(self, what):
+        start = time.perf_counter()
+        getattr(self, what)()
+        return time.perf_counter() - start
+
+
+def sample_squares(module, x, g):
+    if isinstance(module, torch.nn.Linear):
+        squares = torch.einsum("ni,nj->nij", x, g).pow(2).sum((1, 2))
+        return squares + g.pow(2).sum(1)
+    if isinstance(module, torch.nn.BatchNorm2d):
+        shape = (1, -1, 1, 1)
+        normal = (x - module.running_mean.view(shape)) * (module.running_var + module.eps).rsqrt().view(shape)
+        return torch.einsum("nchw,nchw->nc", normal, g).pow(2).sum(1) + g.sum((2, 3)).pow(2).sum(1)
+    patches = F.unfold(x, module.kernel_size, padding=module.padding, stride=module.stride)
+    squares = torch.einsum("nml,nkl->nmk", g.flatten(2), patches).pow(2).sum((1, 2))
+    return squares if module.bias is None else squares + g.sum((2, 3)).pow(2).sum(1)
+
+
+def peak_of_worker(options, name, what):
+    """Peak memory of a process that did nothing else, beyond that of one that only built the network."""
+    def peak(work):
+        command = [options.worker, name, str(BATCHES.get(name, 128)), str(options.threads)]
+        process = Process(command)
+        if work:
+            process.seconds(work, 1)
+        return process.numbers("memory", 1)[0]
+    return (peak(what) - peak("")) / 2**20
+
+
+def peak_of_pytorch(name, what):
+    def peak(work):
+        out = subprocess.run([sys.executable, __file__, "-", "--peak", name, work], capture_output=True, text=True, check=True)
+        return float(out.stdout)
+    return (peak(what) - peak("nothing")) / 2**20
+
+
+def print_own_peak(name, what):
+    torch.set_num_threads(2)
+    contestant = PyTorch(name)
+    if what != "nothing":
+        contestant.seconds(what)
+    status = pathlib.Path("/proc/self/status").read_text()
+    print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("worker")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--networks", default="vgg11,resnet32,densenet")
+    parser.add_argument("--products", default="resnet20,vgg11")
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak:
+        print_own_peak(*options.peak)
+        return
+    torch.set_num_threads(options.threads)
+
+    print("Gradient and norms of all sample gradients in one pass, over a plain gradient pass (evaluation statistics), round by"
+          " round; peak memory beyond the network's:")
+    for name in options.networks.split(","):
+        worker = Process([options.worker, name, str(BATCHES.get(name, 128)), str(options.threads)])
+        theirs = PyTorch(name)
+        contestants = {
+            "gradient": lambda: worker.seconds("gradient", 1),
+            "norms": lambda: worker.seconds("norms", 1),
+            "PyTorch's gradient": lambda: theirs.seconds("gradient"),
+            "einsum in PyTorch": lambda: theirs.seconds("norms"),
+        }
+        for measure in contestants.values():
+            measure()
+        rounds = [{key: measure() for key, measure in contestants.items()} for _ in range(options.rounds)]
+        loop = worker.seconds("loop", 1)
+        base = statistics.median(r["gradient"] for r in rounds)
+        peaks = {"gradient": peak_of_worker(options, name, "gradient"), "norms": peak_of_worker(options, name, "norms"),
+                 "PyTorch's gradient": peak_of_pytorch(name, "gradient"), "einsum in PyTorch": peak_of_pytorch(name, "norms")}
+        print(f"  {name}, gradient {base:.3f} s, {peaks['gradient']:.0f} MiB")
+        for key, against in (("norms", "gradient"), ("norms", "PyTorch's gradient"), ("einsum in PyTorch", "PyTorch's gradient")):
+            quotients = [r[key] / r[against] for r in rounds]
+            print(f"    {key} over {against}: {spread(quotients)}, {peaks[key]:.0f} MiB", flush=True)
+        print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1)", flush=True)
+
+    print("A Hessian product over a plain gradient pass:")
+    for name in options.products.split(","):
+        worker = Process([options.worker, name, "128", str(options.threads)])
+        worker.seconds("product", 1), worker.seconds("gradient", 1)
+        quotients = [worker.seconds("product", 1) / worker.seconds("gradient", 1) for _ in range(options.rounds)]
+        print(f"  {name}: {spread(quotients)}, {peak_of_worker(options, name, 'product'):.0f} MiB", flush=True)
+
+
+main()

@@ -1,0 +1,182 @@
+// Measuring as a user does: while training, afterwards, and what cannot be measured.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+#include "support/scratch.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+using nlohmann::json;
+using testing::batchplus;
+using ::testing::HasSubstr;
+using testing::result_of;
+using testing::Scratch;
+
+const std::vector<std::string> kAllMetrics = {"--metrics",          "all", "--metrics-samples", "100",
+                                              "--sharpness-draws",  "2",   "--trace-draws",     "2",
+                                              "--hessian-products", "4"};
+
+/// A short run on the synthetic set, with BatchNorm, dropout and augmentation.
+ProcessResult train(const std::vector<std::string>& options) {
+  std::vector<std::string> arguments = {"train",
+                                        "--model",
+                                        "smallcnn:width=8",
+                                        "--train-limit",
+                                        "320",
+                                        "--test-limit",
+                                        "100",
+                                        "--inner-batch",
+                                        "32",
+                                        "--epochs",
+                                        "3",
+                                        "--augment",
+                                        "standard",
+                                        "--quiet",
+                                        "--json"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return batchplus(arguments);
+}
+
+std::vector<json> records(const Scratch& scratch, const std::string& run) {
+  std::vector<json> all;
+  for (const std::string& line : split(read_file(scratch / run / "metrics.jsonl"), '\n')) {
+    if (!line.empty()) all.push_back(json::parse(line));
+  }
+  return all;
+}
+
+TEST(Metrics, LeaveTheTrainingAsItIsToTheBit) {
+  for (const std::string method : {"bp-svrg", "nag", "modified-sgd"}) {
+    std::vector<std::string> with = kAllMetrics;
+    with.insert(with.end(), {"--method", method});
+    const json measured = result_of(train(with));
+    const json plain = result_of(train({"--method", method}));
+    EXPECT_EQ(measured["weights_sha256"], plain["weights_sha256"]) << method;
+    EXPECT_EQ(measured["gradient_evaluations"], plain["gradient_evaluations"]) << method;
+    EXPECT_EQ(measured["test_loss"], plain["test_loss"]) << method;
+  }
+}
+
+TEST(Metrics, AreRecordedEachEpochAndTheLastOnesAreInTheResult) {
+  const Scratch scratch;
+  const json result =
+      result_of(train({"--metrics", "gradient-norms,gaps,control-variate", "--out", scratch / "run"}));
+  const auto lines = records(scratch, "run");
+  ASSERT_EQ(lines.size(), 3);
+  for (const json& record : lines) {
+    for (const char* name :
+         {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance", "loss_gap",
+          "accuracy_gap", "control_variate_correlation", "control_variate_variance_ratio",
+          "control_variate_optimal_coefficient", "snapshot_distance"}) {
+      EXPECT_TRUE(record[name]["value"].is_number()) << name;
+    }
+    EXPECT_FALSE(record.contains("hessian_top"));
+  }
+  EXPECT_EQ(result["loss_gap"], lines.back()["loss_gap"]);
+  EXPECT_NEAR(result["loss_gap"]["value"].get<double>(),
+              result["test_loss"].get<double>() - result["train_loss"].get<double>(), 1e-9);
+}
+
+TEST(Metrics, EveryOtherEpochAndAlwaysTheLast) {
+  const Scratch scratch;
+  result_of(train({"--metrics", "gaps", "--metrics-every", "2", "--out", scratch / "run"}));
+  std::vector<bool> is_measured;
+  for (const json& record : records(scratch, "run")) is_measured.push_back(record.contains("loss_gap"));
+  EXPECT_EQ(is_measured, (std::vector<bool>{false, true, true}));
+}
+
+TEST(Measure, OfARunRepeatsItsLastRecord) {
+  const Scratch scratch;
+  std::vector<std::string> options = kAllMetrics;
+  options.insert(options.end(), {"--out", scratch / "run"});
+  const json trained = result_of(train(options));
+  const json measured = result_of(batchplus({"measure", scratch / "run", "--quiet", "--json"}));
+  for (const char* name :
+       {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance", "loss_gap",
+        "accuracy_gap", "hessian_top", "hessian_trace", "sharpness_gaussian", "sharpness_data",
+        "sharpness_data_second_order", "sharpness_data_bound", "bound_terms"}) {
+    EXPECT_EQ(measured[name], trained[name]) << name;
+  }
+}
+
+TEST(Measure, OfAWeightFileNeedsToKnowNetworkAndData) {
+  const Scratch scratch;
+  const std::string weights = scratch / "w.pt";
+  result_of(train({"--save-weights", weights}));
+  const std::vector<std::string> base = {"measure", "--weights", weights, "--quantities", "gaps", "--json"};
+  const ProcessResult without = batchplus(base);
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.output, HasSubstr("--model"));
+  std::vector<std::string> with = base;
+  with.insert(with.end(), {"--model", "smallcnn:width=8", "--dataset", "synthetic", "--train-limit", "320"});
+  EXPECT_TRUE(result_of(batchplus(with))["loss_gap"]["value"].is_number());
+}
+
+TEST(Measure, WritesNormsOfEverySampleAndLayer) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run"}));
+  const json result =
+      result_of(batchplus({"measure", scratch / "run", "--quantities", "gradient-norms", "--out",
+                           scratch / "measured", "--per-layer", "--quiet", "--json"}));
+  const auto lines = split(read_file(scratch / "measured" / "sample_norms.csv"), '\n');
+  double sum = 0;
+  int64_t samples = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].empty()) continue;
+    sum += parse_number(split(lines[i], ',').back(), "csv");
+    ++samples;
+  }
+  const double mean = result["mean_squared_gradient_norm"]["value"];
+  EXPECT_EQ(samples, 320);
+  EXPECT_NEAR(sum / static_cast<double>(samples), mean, 1e-6 * mean);
+  double layers = 0;
+  for (const auto& [name, value] : result["layers"].items()) layers += value.get<double>();
+  EXPECT_NEAR(layers, mean, 1e-9 * mean);
+  EXPECT_EQ(
+      json::parse(read_file(scratch / "measured" / "measure.json"))["mean_squared_gradient_norm"]["value"],
+      mean);
+}
+
+TEST(Measure, RefusesBadInputWithAReason) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run"}));
+  const auto expect_refused = [&](std::vector<std::string> options, const std::string& words) {
+    options.insert(options.begin(), {"measure", scratch / "run", "--quiet"});
+    const ProcessResult process = batchplus(options);
+    EXPECT_EQ(process.exit_code, 2) << process.output;
+    EXPECT_THAT(process.output, HasSubstr(words));
+  };
+  expect_refused({"--quantities", "gradiant-norms"}, "did you mean 'gradient-norms'?");
+  expect_refused({"--sharpness-sigma", "0"}, "more than zero");
+  expect_refused({"--sharpness-eta", "0"}, "more than zero");
+  expect_refused({"--metrics-samples", "321"}, "there are 320 training samples");
+  expect_refused({"--metrics-samples", "-1"}, "zero or more");
+  expect_refused({"--quantities", "hessian", "--hessian-eigenvalues", "999999999"}, "fewer eigenvalues");
+  expect_refused({"--metrics-batchnorm", "train"}, "not defined in training mode");
+  expect_refused({"--weights", scratch / "missing.pt"}, "missing.pt");
+  expect_refused({"--trace-draws", "1"}, "two or more");
+  const ProcessResult nothing = batchplus({"measure", scratch / "nowhere"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.output, HasSubstr("nowhere"));
+}
+
+// What a config cannot measure is found before the first step, not after the first epoch.
+TEST(Metrics, ThatCannotBeMeasuredStopARunBeforeItBegins) {
+  const Scratch scratch;
+  const ProcessResult process = train({"--metrics", "hessian", "--hessian-eigenvalues", "99999999",
+                                       "--hessian-products", "99999999", "--out", scratch / "run"});
+  EXPECT_EQ(process.exit_code, 2);
+  EXPECT_THAT(process.output, HasSubstr("fewer eigenvalues"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,144 @@
+#include "metrics/measurer.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "data/registry.h"
+#include "metrics/registry.h"
+#include "networks/small_cnn.h"
+#include "support/expect_error.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+
+/// A small network on synthetic images.
+struct Bench {
+  Bench() : model(make_model()), parameters(*model.module) {}
+
+  static Model make_model() {
+    torch::manual_seed(1);
+    return Model(std::make_shared<SmallCnn>(SmallCnn::Options{
+        .channels = 3, .side = 32, .classes = 10, .width = 2, .hidden = 8, .dropout = 0.25}));
+  }
+
+  Measurer measurer(MeasureOptions options) {
+    return Measurer({model, parameters, views.train, views.test, dataset.normalization, torch::kCPU}, options,
+                    nullptr);
+  }
+  std::map<std::string, Quantity> measure(const std::string& groups, MeasureOptions options) {
+    Measurer m = measurer(std::move(options));
+    std::map<std::string, Quantity> by_name;
+    for (auto& q : measure_groups(m, parse_metric_groups(groups, MetricUse::kMeasure, "test")))
+      by_name[q.name] = q;
+    return by_name;
+  }
+
+  Dataset dataset = load_dataset(find_dataset("synthetic"), ".");
+  DatasetViews views = make_views(dataset, {.train_limit = 60, .test_limit = 40});
+  Model model;
+  FlatParameters parameters;
+};
+
+double detail(const Quantity& quantity, const std::string& key) {
+  for (const auto& [name, value] : quantity.details) {
+    if (name == key) return std::get<double>(value);
+  }
+  ADD_FAILURE() << quantity.name << " has no " << key;
+  return 0;
+}
+
+TEST(Measurer, GivesEveryQuantityOfTheContract) {
+  Bench bench;
+  const auto found = bench.measure("all", {.trace_draws = 2, .sharpness_draws = 2});
+  for (const char* name :
+       {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance", "loss_gap",
+        "accuracy_gap", "hessian_top", "hessian_trace", "sharpness_gaussian", "sharpness_data",
+        "sharpness_data_second_order", "sharpness_data_bound", "bound_terms"}) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    EXPECT_TRUE(std::isfinite(found.at(name).value)) << name;
+  }
+  EXPECT_EQ(found.size(), 12);
+}
+
+TEST(Measurer, QuantitiesFitTogether) {
+  Bench bench;
+  const auto found = bench.measure("all", {.trace_draws = 2, .eta = 0.03, .sharpness_draws = 2});
+  const double mean = found.at("mean_squared_gradient_norm").value;
+  const double full = found.at("squared_full_gradient_norm").value;
+  EXPECT_DOUBLE_EQ(found.at("gradient_variance").value, mean - full);
+  EXPECT_DOUBLE_EQ(found.at("sharpness_data_bound").value,
+                   0.03 * 0.03 * std::abs(found.at("hessian_top").value) * mean);
+  const Quantity& bound = found.at("bound_terms");
+  EXPECT_DOUBLE_EQ(bound.value, (mean + full) / (2 * detail(bound, "mu")));
+  EXPECT_DOUBLE_EQ(detail(bound, "measured_gap"), std::abs(found.at("loss_gap").value));
+
+  const auto evaluate_on = [&](const ImageView& view) {
+    return evaluate(bench.model, samples_of(view, bench.dataset.normalization));
+  };
+  const Evaluation train = evaluate_on(bench.views.train);
+  const Evaluation test = evaluate_on(bench.views.test);
+  EXPECT_EQ(found.at("loss_gap").value, test.loss - train.loss);
+  EXPECT_EQ(found.at("accuracy_gap").value, train.accuracy - test.accuracy);
+}
+
+TEST(Measurer, GivenPlConstantReplacesTheEstimate) {
+  Bench bench;
+  const auto estimated = bench.measure("bound", {});
+  const auto given = bench.measure("bound", {.pl_constant = 0.5});
+  EXPECT_EQ(detail(given.at("bound_terms"), "mu"), 0.5);
+  EXPECT_EQ(detail(estimated.at("bound_terms"), "mu"), detail(estimated.at("bound_terms"), "least_pl_ratio"));
+}
+
+TEST(Measurer, StandardErrorOfASampleCoversTheWholeSet) {
+  Bench bench;
+  const Quantity all = bench.measure("gradient-norms", {}).at("mean_squared_gradient_norm");
+  const Quantity some = bench.measure("gradient-norms", {.samples = 30}).at("mean_squared_gradient_norm");
+  EXPECT_FALSE(all.standard_error.has_value());
+  ASSERT_TRUE(some.standard_error.has_value());
+  EXPECT_NE(some.value, all.value);
+  EXPECT_NEAR(some.value, all.value, 4 * *some.standard_error);
+}
+
+TEST(Measurer, MemoryLimitChangesChunksAndNothingElse) {
+  Bench bench;
+  const auto wide = bench.measure("gradient-norms,hessian", {.trace_draws = 2});
+  const auto narrow = bench.measure("gradient-norms,hessian", {.memory_bytes = 400 << 10, .trace_draws = 2});
+  for (const auto& [name, quantity] : wide) {
+    EXPECT_NEAR(narrow.at(name).value, quantity.value, 1e-3 * std::abs(quantity.value)) << name;
+  }
+}
+
+TEST(Measurer, RefusesWhatItCannotMeasure) {
+  Bench bench;
+  expect_error([&] { bench.measurer({.samples = 61}); },
+               {"more samples than there are", "61", "there are 60"});
+  expect_error([&] { bench.measure("hessian", {.eigenvalues = 100'000, .max_products = 200'000}); },
+               {"fewer eigenvalues", "100000", "parameters"});
+  expect_error([&] { bench.measure("hessian", {.eigenvalues = 5, .max_products = 4}); },
+               {"too few products", "4", "at least 5"});
+  expect_error([&] { bench.measure("hessian", {.memory_bytes = 1000}); },
+               {"do not fit", "--metrics-memory", "1000 B"});
+  expect_error(
+      [&] {
+        bench.measure("gradient-norms",
+                      {.statistics = BatchNorm::Statistics::kBatch, .memory_bytes = 100'000});
+      },
+      {"whole batch", "--metrics-memory"});
+  expect_error([&] { bench.measure("gradient-norm", {}); },
+               {"not a group", "did you mean 'gradient-norms'?"});
+  expect_error([&] { bench.measure("control-variate", {}); }, {"not a group", "control-variate"});
+  bench.views.train.indices.clear();
+  expect_error([&] { bench.measurer({}); }, {"no training samples"});
+}
+
+TEST(Measurer, RefusesWeightsThatAreNotFinite) {
+  Bench bench;
+  bench.parameters.values()[3] = std::numeric_limits<double>::quiet_NaN();
+  expect_error([&] { bench.measurer({}); }, {"infinite or NaN", "conv1.weight"});
+}
+
+}  // namespace
+}  // namespace batchplus
