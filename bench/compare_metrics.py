@@ -4,8 +4,7 @@ description. All contestants interleaved in one run.
 
     python3 bench/compare_metrics.py WORKER_BINARY [--threads 2] [--rounds 7] [--networks vgg11,resnet32,densenet]
 
-Batches of 128 images (vgg11, resnet) and 64 (densenet), evaluation statistics, each side in the memory format that it
-prefers."""
+Batches of 128 images, evaluation statistics, channels-last memory."""
 
 import argparse
 import pathlib
@@ -22,25 +21,24 @@ from ratios import Process, spread
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
 import networks
 
-BATCHES = {"densenet": 64, "densenet-bc": 64}
+BATCH = 128
 
 
 class PyTorch:
     """Plain gradients in evaluation mode, and gradients with norms by einsum over unfolded inputs."""
 
     def __init__(self, name):
-        batch = BATCHES.get(name, 128)
         self.model = networks.build(name, 10, seed=1).to(memory_format=torch.channels_last).eval()
         self.parameters = list(self.model.parameters())
-        self.images = torch.randn(batch, 3, 32, 32).contiguous(memory_format=torch.channels_last)
-        self.labels = torch.randint(0, 10, (batch,))
+        self.images = torch.randn(BATCH, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+        self.labels = torch.randint(0, 10, (BATCH,))
 
     def gradient(self):
         torch.autograd.grad(F.cross_entropy(self.model(self.images), self.labels, reduction="sum"), self.parameters)
 
     def norms(self):
-        """BackPACK's second-order-free quantities: hooks keep each layer's input and output gradient; the batch's
-        individual weight gradients are formed by einsum and squared, beside the usual backward pass."""
+        """Hooks keep each layer's input and output gradient; the samples' weight gradients are formed by einsum over
+        unfolded inputs and squared, beside the usual backward pass."""
         squares = torch.zeros(len(self.labels))
         handles = []
 
@@ -79,7 +77,7 @@ def sample_squares(module, x, g):
 def peak_of_worker(options, name, what):
     """Peak memory of a process that did nothing else, beyond that of one that only built the network."""
     def peak(work):
-        command = [options.worker, name, str(BATCHES.get(name, 128)), str(options.threads)]
+        command = [options.worker, name, str(BATCH), str(options.threads)]
         process = Process(command)
         if work:
             process.seconds(work, 1)
@@ -120,7 +118,7 @@ def main():
     print("Gradient and norms of all sample gradients in one pass, over a plain gradient pass (evaluation statistics), round by"
           " round; peak memory beyond the network's:")
     for name in options.networks.split(","):
-        worker = Process([options.worker, name, str(BATCHES.get(name, 128)), str(options.threads)])
+        worker = Process([options.worker, name, str(BATCH), str(options.threads)])
         theirs = PyTorch(name)
         contestants = {
             "gradient": lambda: worker.seconds("gradient", 1),
@@ -139,11 +137,11 @@ def main():
         for key, against in (("norms", "gradient"), ("norms", "PyTorch's gradient"), ("einsum in PyTorch", "PyTorch's gradient")):
             quotients = [r[key] / r[against] for r in rounds]
             print(f"    {key} over {against}: {spread(quotients)}, {peaks[key]:.0f} MiB", flush=True)
-        print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1)", flush=True)
+        print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1), {peak_of_worker(options, name, 'loop'):.0f} MiB", flush=True)
 
     print("A Hessian product over a plain gradient pass:")
     for name in options.products.split(","):
-        worker = Process([options.worker, name, "128", str(options.threads)])
+        worker = Process([options.worker, name, str(BATCH), str(options.threads)])
         worker.seconds("product", 1), worker.seconds("gradient", 1)
         quotients = [worker.seconds("product", 1) / worker.seconds("gradient", 1) for _ in range(options.rounds)]
         print(f"  {name}: {spread(quotients)}, {peak_of_worker(options, name, 'product'):.0f} MiB", flush=True)

@@ -124,7 +124,8 @@ torch::Tensor ObjectiveFunction::hessian_product(const torch::Tensor& v) const {
 
 torch::Tensor ObjectiveFunction::forward_over_reverse(const Batch& batch, const torch::Tensor& v) const {
   const torch::Tensor product = torch::zeros_like(v);
-  const LayerPasses passes(model_, parameters_, batch.images.slice(0, 0, 1));
+  if (!passes_) passes_ = std::make_shared<LayerPasses>(model_, parameters_, batch.images.slice(0, 0, 1));
+  const LayerPasses& passes = *passes_;
   const Tangents tangents(parameters_, v);
   const auto on_layer = [&](size_t place, const LayerPass& dual) {
     const LayerPass primal{dual.layer, tangents.primal_of(dual.input),

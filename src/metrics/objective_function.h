@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <memory>
 
 #include "core/flat_parameters.h"
 #include "data/samples.h"
@@ -9,6 +9,8 @@
 #include "objective/loss.h"
 
 namespace batchplus {
+
+class LayerPasses;
 
 /// What F makes of the losses of its samples.
 enum class Reduction { kMean, kSum };
@@ -62,6 +64,8 @@ class ObjectiveFunction {
   Samples samples_;
   Options options_;
   mutable bool is_forward_differentiable_ = true;
+  /// The network's layers, looked at once.
+  mutable std::shared_ptr<const LayerPasses> passes_;
 };
 
 }  // namespace batchplus
