@@ -36,6 +36,7 @@ void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
 void add_measure_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_models_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
+void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 
 }  // namespace batchplus

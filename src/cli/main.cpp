@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   add_measure_command(app, options, action);
   add_models_command(app, options, action);
   add_methods_command(app, options, action);
+  add_sweep_command(app, options, action);
   add_data_command(app, options, action);
   try {
     app.parse(argc, argv);

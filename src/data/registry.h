@@ -32,6 +32,8 @@ struct DatasetInfo {
   int64_t classes;
   int64_t channels;
   int64_t side;
+  /// Of the published set; 0 when only the files can tell.
+  int64_t train_samples;
   /// What `--normalize auto` means; measured on the training images when empty.
   Normalization normalization;
   /// What `--augment auto` means.

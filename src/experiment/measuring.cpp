@@ -114,7 +114,12 @@ MeasureResult run_measurement(RunConfig config, const MeasureRequest& request) {
       measure_options(config),
       [&](double done, double total, const std::string& label) { progress.update(done, total, label); });
   MeasureResult result;
-  result.quantities = measure_groups(measurer, groups);
+  for (const std::string& group : groups) {
+    const Stopwatch group_stopwatch;
+    for (Quantity& quantity : measure_groups(measurer, {group}))
+      result.quantities.push_back(std::move(quantity));
+    progress.print_line(fmt::format("{} measured, {}", group, format_duration(group_stopwatch.seconds())));
+  }
   progress.clear();
   result.notes = measurer.notes;
   result.json = to_json(result.quantities);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiment/measuring.h"
+#include "experiment/method_config.h"
 #include "experiment/provenance.h"
 #include "experiment/run_data.h"
 #include "experiment/run_probes.h"
@@ -19,78 +20,15 @@
 namespace batchplus {
 namespace {
 
-constexpr int64_t kDefaultEpochs = 10;
-
 /// 195 as 195 and 3.5 as 3.5.
 Json compact_number(double number) {
   if (number == std::floor(number) && std::abs(number) < 1e15) return static_cast<int64_t>(number);
   return number;
 }
 
-/// Fills in what was left to the method's defaults. `n` is the number of training samples.
-void resolve_method(RunConfig& config, int64_t n) {
-  const MethodInfo& method = find_method(config.method, "--method");
-  if (config.inner_batch > n) {
-    throw Error("the inner batch is larger than the training set",
-                {"--inner-batch", std::to_string(config.inner_batch),
-                 fmt::format("there are {} training samples", n)});
-  }
-  if (method.coefficient.empty() && !config.coefficient.empty()) {
-    throw Error(
-        fmt::format("{} has no control variate", method.name),
-        {"--coefficient", config.coefficient, "leave it out, or choose b-svrg, bp-svrg or alpha-svrg"});
-  }
-  if (config.coefficient.empty()) config.coefficient = method.coefficient;
-  if (config.update_rule.empty()) config.update_rule = to_string(method.update);
-  if (config.outer_batch.empty()) config.outer_batch = method.outer_batch;
-  const int64_t outer = parse_outer_batch(config.outer_batch, config.inner_batch, n);
-  if (method.is_full_batch && outer != n) {
-    const std::string alternative = method.name == "svrg" ? "b-svrg" : "bp-svrg";
-    throw Error(fmt::format("{} takes its snapshot over all samples", method.name),
-                {"--outer-batch", config.outer_batch, "leave it out, or choose " + alternative});
-  }
-  config.outer_batch = std::to_string(outer);
-  if (!config.epochs && !config.budget_epochs) config.epochs = kDefaultEpochs;
-  if (config.warmup_epochs > 0 && !config.warmup_lr) config.warmup_lr = config.lr;
-}
-
 Sampling parse_sampling(const std::string& text) {
   if (text == "sequential") return Sampling::kSequential;
   return text == "independent" ? Sampling::kIndependent : Sampling::kEpoch;
-}
-
-SnapshotOptions snapshot_options(const RunConfig& config) {
-  SnapshotOptions options;
-  if (config.snapshot_gradients == "cache") options.gradients = SnapshotGradients::kCache;
-  if (config.snapshot_gradients == "recompute") options.gradients = SnapshotGradients::kRecompute;
-  options.memory_bytes = parse_bytes(config.snapshot_memory, "--snapshot-memory");
-  return options;
-}
-
-Method build_method(const RunConfig& config, GradientOracle& oracle) {
-  const MethodInfo& info = find_method(config.method, "--method");
-  EstimatorOptions options;
-  if (!config.coefficient.empty()) {
-    options.coefficient = CoefficientSchedule::parse(config.coefficient, "--coefficient");
-  }
-  options.snapshot = snapshot_options(config);
-  options.radius = config.radius;
-  const UpdateRule::Options update{.kind = parse_update_kind(config.update_rule, "--update-rule"),
-                                   .momentum = config.momentum,
-                                   .weight_decay = config.weight_decay};
-  return Method(
-      info.make_estimator(oracle, options), UpdateRule(oracle.parameters(), update),
-      {.outer_batch = parse_integer(config.outer_batch, "--outer-batch"), .inner_batch = config.inner_batch});
-}
-
-/// The configuration of the warm-up epochs: the warm-up method with its own defaults.
-RunConfig warmup_config(RunConfig config, int64_t n) {
-  config.method = find_method(config.warmup_method, "--warmup-method").name;
-  config.coefficient.clear();
-  config.update_rule.clear();
-  config.outer_batch.clear();
-  resolve_method(config, n);
-  return config;
 }
 
 TrainOptions train_options(const RunConfig& config, int64_t n) {
@@ -140,6 +78,14 @@ std::string describe(const EpochRecord& record) {
              format_count(std::llround(static_cast<double>(record.sample_gradients) / record.train_seconds)));
 }
 
+/// The measured values in short, for the reader of the progress.
+std::string describe_metrics(const std::vector<Quantity>& metrics) {
+  std::vector<std::string> parts;
+  for (const Quantity& quantity : metrics)
+    parts.push_back(fmt::format("{} {:.4g}", quantity.name, quantity.value));
+  return fmt::format("    {}", join(parts, "  "));
+}
+
 Json record_json(const EpochRecord& record, int64_t inner_batch) {
   Json json = {
       {"epoch", compact_number(record.epoch)},
@@ -179,28 +125,6 @@ Json result_json(const TrainResult& trained, int64_t inner_batch, const Gradient
 }
 
 }  // namespace
-
-int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples) {
-  const std::string where = "--outer-batch";
-  int64_t outer = 0;
-  if (text == "all") {
-    outer = samples;
-  } else if (text.ends_with("x")) {
-    const int64_t multiple = parse_integer(text.substr(0, text.size() - 1), where);
-    outer = multiple > samples ? samples + 1 : multiple * inner_batch;
-  } else {
-    outer = parse_integer(text, where);
-  }
-  if (outer < inner_batch) {
-    throw Error("the outer batch is smaller than the inner batch",
-                {where, text, fmt::format("B must be at least b = {}", inner_batch)});
-  }
-  if (outer > samples) {
-    throw Error("the outer batch is larger than the training set",
-                {where, text, fmt::format("there are {} training samples; 'all' takes them all", samples)});
-  }
-  return outer;
-}
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   check_without_data(config);
@@ -249,10 +173,14 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
                   {.on_epoch =
                        [&](const EpochRecord& record) {
                          progress.print_line(describe(record));
+                         if (!record.metrics.empty()) progress.print_line(describe_metrics(record.metrics));
                          if (writer) writer->record(record_json(record, config.inner_batch));
                        },
-                   .on_progress = [&](double done, double total,
-                                      const std::string& label) { progress.update(done, total, label); }});
+                   .on_progress =
+                       [&](double done, double total, const std::string& label) {
+                         progress.update(done, total, label);
+                         if (environment.on_progress) environment.on_progress(done / total);
+                       }});
   const TrainResult trained = trainer.run();
   progress.clear();
 

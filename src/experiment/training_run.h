@@ -10,6 +10,8 @@ namespace batchplus {
 struct RunEnvironment {
   torch::Device device = torch::kCPU;
   bool is_quiet = false;
+  /// Told the share of the run that is done; may be empty.
+  std::function<void(double fraction)> on_progress = nullptr;
 };
 
 struct RunOutcome {
@@ -21,8 +23,5 @@ struct RunOutcome {
 /// Builds dataset -> network -> gradient oracle -> method from the config and trains. Everything about the
 /// config that can be wrong is checked before the first step and before anything is written.
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment);
-
-/// The outer batch size that "256", "2x" or "all" means.
-int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples);
 
 }  // namespace batchplus

@@ -25,8 +25,12 @@ void ControlVariateEstimator::run(const OuterBatch& outer, double progress, cons
 }
 
 int64_t ControlVariateEstimator::cost(int64_t outer_size, int64_t inner_size) const {
+  return cost_of(outer_size, inner_size,
+                 Snapshot::keeps(snapshot_options_, outer_size / inner_size, gradient_.numel()));
+}
+
+int64_t ControlVariateEstimator::cost_of(int64_t outer_size, int64_t inner_size, bool is_cached) {
   const int64_t inner_batches = outer_size / inner_size;
-  const bool is_cached = Snapshot::keeps(snapshot_options_, inner_batches, gradient_.numel());
   return outer_size + (inner_batches - 1) * inner_size * (is_cached ? 1 : 2);
 }
 

@@ -18,6 +18,8 @@ class ControlVariateEstimator : public Estimator {
   ControlVariateEstimator(GradientOracle& oracle, CoefficientSchedule coefficient, SnapshotOptions snapshot);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
   int64_t cost(int64_t outer_size, int64_t inner_size) const override;
+  /// The same without an estimator; `is_cached` says whether the snapshot's inner gradients are kept.
+  static int64_t cost_of(int64_t outer_size, int64_t inner_size, bool is_cached);
 
  private:
   GradientOracle& oracle_;

@@ -16,6 +16,10 @@ void PlainEstimator::run(const OuterBatch& outer, double /*progress*/, const Ste
 }
 
 int64_t PlainEstimator::cost(int64_t outer_size, int64_t inner_size) const {
+  return cost_of(outer_size, inner_size, /*is_cached=*/false);
+}
+
+int64_t PlainEstimator::cost_of(int64_t outer_size, int64_t inner_size, bool /*is_cached*/) {
   return outer_size / inner_size * inner_size;
 }
 

@@ -36,6 +36,8 @@ struct MethodInfo {
   /// Default of --update-rule.
   UpdateKind update;
   std::function<std::unique_ptr<Estimator>(GradientOracle&, const EstimatorOptions&)> make_estimator;
+  /// Sample gradients of an outer batch, when the snapshot's inner gradients are kept or not.
+  int64_t (*cost_of)(int64_t outer_size, int64_t inner_size, bool is_cached);
 };
 
 const std::vector<MethodInfo>& methods();

@@ -26,6 +26,18 @@ FileLock::FileLock(const std::filesystem::path& path, const std::function<void()
   }
 }
 
+std::unique_ptr<FileLock> FileLock::try_lock(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) throw_system_error("cannot lock file", path, errno);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    return std::unique_ptr<FileLock>(new FileLock(Adopt::kYes, descriptor));
+  }
+  const int problem = errno;
+  ::close(descriptor);
+  if (problem == EWOULDBLOCK) return nullptr;
+  throw_system_error("cannot lock file", path, problem);
+}
+
 FileLock::~FileLock() {
   ::close(descriptor_);
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 namespace batchplus {
 
@@ -14,7 +15,13 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  /// Null when another process holds it.
+  static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);
+
  private:
+  enum class Adopt { kYes };
+  FileLock(Adopt, int descriptor) : descriptor_(descriptor) {}
+
   int descriptor_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "util/error.h"
@@ -25,6 +26,21 @@ std::string read_to_end(int descriptor) {
   }
 }
 
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Starts the command with these actions, which are used up; an errno when it cannot.
+int spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, pid_t& child) {
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return problem;
+}
+
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory) {
@@ -39,13 +55,8 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
 
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   pid_t child = 0;
-  const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int problem = spawn(command, actions, child);
   ::close(pipe_ends[1]);
 
   ProcessResult result;
@@ -56,10 +67,37 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.exit_code = exit_code_of(status);
   }
   ::close(pipe_ends[0]);
   return result;
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& log) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  const int problem = spawn(command, actions, pid_);
+  if (problem != 0) {
+    throw Error("cannot start a program", {command.front(), std::strerror(problem), ""}, Error::kFailure);
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  if (exit_code()) return;
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::optional<int> ChildProcess::exit_code() {
+  if (exit_code_) return exit_code_;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) exit_code_ = exit_code_of(status);
+  return exit_code_;
 }
 
 }  // namespace batchplus

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,23 @@ struct ProcessResult {
 /// Runs a program found on PATH, without a shell, in `directory`, and waits for it.
 /// Exit code 127 when there is no such program.
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory);
+
+/// A program that runs beside this one. Killed and waited for at the end of the scope.
+class ChildProcess {
+ public:
+  /// Found on PATH, without a shell; what it prints is appended to `log`.
+  ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// The exit code (128 and the signal's number for a killed one) once it has ended.
+  std::optional<int> exit_code();
+  int id() const { return pid_; }
+
+ private:
+  int pid_ = 0;
+  std::optional<int> exit_code_;
+};
 
 }  // namespace batchplus

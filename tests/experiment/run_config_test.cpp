@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "experiment/training_run.h"
+#include "experiment/method_config.h"
 #include "support/expect_error.h"
 #include "support/scratch.h"
 #include "util/file.h"

@@ -1,0 +1,99 @@
+#include "experiment/sweep.h"
+
+#include <fmt/format.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/file_lock.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+
+fs::path SweepDirectory::log(int64_t worker) const {
+  return root / "logs" / fmt::format("worker-{}.log", worker);
+}
+
+void SweepDirectory::create() const {
+  for (const char* folder : {"runs", "locks", "failed", "progress", "logs"}) make_directories(root / folder);
+}
+
+std::string to_string(SweepState state) {
+  switch (state) {
+    case SweepState::kWaiting: return "waiting";
+    case SweepState::kRunning: return "running";
+    case SweepState::kDone: return "done";
+    case SweepState::kDiverged: return "diverged";
+    case SweepState::kFailed: return "failed";
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every state");
+}
+
+SweepState state_of(const SweepDirectory& directory, const std::string& id) {
+  if (fs::exists(directory.failure(id))) return SweepState::kFailed;
+  const fs::path status_file = RunLayout{directory.run(id)}.status();
+  if (!fs::exists(status_file)) return SweepState::kWaiting;
+  const Json status = Json::parse(read_file(status_file), nullptr, /*allow_exceptions=*/false);
+  const std::string word = status.is_object() ? status.value("status", "") : "";
+  if (word == "done") return SweepState::kDone;
+  return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
+}
+
+double progress_of(const SweepDirectory& directory, const std::string& id) {
+  if (!fs::exists(directory.progress(id))) return 0;
+  try {
+    return parse_number(read_file(directory.progress(id)), "progress");
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvironment& environment) {
+  const auto is_open = [&] {
+    const SweepState state = state_of(directory, run.id);
+    return state == SweepState::kWaiting || state == SweepState::kRunning;
+  };
+  if (!is_open()) return false;
+  const auto lock = FileLock::try_lock(directory.lock(run.id));
+  // Somebody may have finished it in between.
+  if (!lock || !is_open()) return false;
+  fs::remove_all(directory.run(run.id));
+
+  RunConfig config = run.config;
+  config.out = directory.run(run.id);
+  RunEnvironment noted = environment;
+  Stopwatch since_note;
+  double last_note = -1;
+  noted.on_progress = [&](double fraction) {
+    constexpr double kSecondsBetween = 1;
+    if (last_note >= 0 && since_note.seconds() - last_note < kSecondsBetween) return;
+    last_note = since_note.seconds();
+    write_file_atomically(directory.progress(run.id), format_number(fraction));
+  };
+  try {
+    run_training(config, noted);
+  } catch (const std::exception& problem) {
+    fs::remove_all(directory.run(run.id));
+    const Json failure = {{"id", run.id}, {"error", problem.what()}, {"time", utc_timestamp()}};
+    write_file_atomically(directory.failure(run.id), failure.dump(2) + "\n");
+  }
+  fs::remove(directory.progress(run.id));
+  return true;
+}
+
+void run_worker(const SweepDirectory& directory, const std::vector<SpecRun>& runs,
+                const RunEnvironment& environment) {
+  for (bool has_worked = true; has_worked;) {
+    has_worked = false;
+    for (const SpecRun& run : runs) {
+      if (run_one(directory, run, environment)) has_worked = true;
+    }
+  }
+}
+
+void forget_failures(const SweepDirectory& directory, const std::vector<SpecRun>& runs) {
+  for (const SpecRun& run : runs) fs::remove(directory.failure(run.id));
+}
+
+}  // namespace batchplus

@@ -1,0 +1,211 @@
+#include "experiment/spec.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "experiment/sweep_plan.h"
+#include "support/expect_error.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+
+/// Two methods on two networks, with everything that a spec may have.
+const std::string kSpec = R"(title = "example"
+equal_budget = "method"
+
+[base]
+dataset = "synthetic"
+epochs = 10
+inner_batch = 32
+repeats = 3
+
+[[axis]]
+name = "network"
+  [[axis.value]]
+  label = "two-layer"
+  model = "mlp"
+  [[axis.value]]
+  label = "small"
+  model = "smallcnn"
+
+[[axis]]
+name = "method"
+  [[axis.value]]
+  label = "BP-SVRG"
+  method = "bp-svrg"
+  [[axis.value]]
+  label = "NAG"
+  method = "nag"
+  lr = 0.1
+  epochs_times = 1.5
+
+[choose]
+key = "lr"
+values = [0.5, 1.0]
+when = { method = "BP-SVRG" }
+
+[[override]]
+when = { network = "small" }
+epochs = 20
+weight_decay = 1e-4
+
+[published]
+"small/NAG" = [90.0, 0.5]
+
+[scale.paper]
+
+[scale.smoke]
+epochs_times = 0.1
+repeats = 1
+train_limit = 320
+only = { network = "small" }
+)";
+
+std::string with(const std::string& what, const std::string& by) {
+  std::string text = kSpec;
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+TEST(Spec, ExpandsTheGridWithOverridesChoicesAndSeeds) {
+  const auto runs = expand(parse_spec(kSpec, "s.toml"), "paper");
+  // Two networks; BP-SVRG at two rates and NAG at one; three seeds.
+  ASSERT_EQ(runs.size(), 2 * 3 * 3);
+  std::set<std::string> ids;
+  for (const SpecRun& run : runs) {
+    ids.insert(run.id);
+    const bool is_small = run.cell.at("network") == "small";
+    const bool is_nag = run.cell.at("method") == "NAG";
+    EXPECT_EQ(run.config.model, is_small ? "smallcnn" : "mlp");
+    EXPECT_EQ(run.config.epochs, (is_small ? 20 : 10) * (is_nag ? 3 : 2) / 2);
+    EXPECT_EQ(run.config.weight_decay, is_small ? 1e-4 : 0);
+    EXPECT_EQ(run.choice.empty(), is_nag);
+    EXPECT_EQ(run.config.lr, is_nag                                                  ? 0.1
+                             : parse_spec(kSpec, "").choice->values[0] == run.choice ? 0.5
+                                                                                     : 1.0);
+  }
+  EXPECT_EQ(ids.size(), runs.size()) << "different configs have different ids";
+  EXPECT_EQ(runs[0].config.seed, 1);
+  EXPECT_EQ(runs[2].config.seed, 3);
+}
+
+TEST(Spec, ScalesChangeEpochsSamplesAndRepeatsAlone) {
+  const auto runs = expand(parse_spec(kSpec, "s.toml"), "smoke");
+  ASSERT_EQ(runs.size(), 3);
+  for (const SpecRun& run : runs) {
+    EXPECT_EQ(run.cell.at("network"), "small");
+    EXPECT_EQ(run.config.train_limit, 320);
+    EXPECT_EQ(run.config.epochs, run.cell.at("method") == "NAG" ? 3 : 2);
+    EXPECT_EQ(run.config.inner_batch, 32);
+    EXPECT_EQ(run.config.weight_decay, 1e-4);
+  }
+}
+
+TEST(Spec, IdDependsOnWhatIsComputedAlone) {
+  RunConfig config;
+  const std::string id = config_id(config);
+  config.data_dir = "/elsewhere";
+  config.out = "runs/x";
+  EXPECT_EQ(config_id(config), id);
+  config.lr = 0.2;
+  EXPECT_NE(config_id(config), id);
+}
+
+TEST(Spec, NamesLineColumnAndTheNearestKey) {
+  expect_error([] { parse_spec(with("repeats = 3", "repaets = 3"), "s.toml"); },
+               {"unknown key", "s.toml:8:1", "did you mean 'repeats'?"});
+  expect_error([] { parse_spec(with("[choose]", "[chose]"), "s.toml"); },
+               {"unknown key", "did you mean 'choose'?"});
+  expect_error([] { parse_spec(with("inner_batch = 32", "inner_batch = \"many\""), "s.toml"); },
+               {"s.toml:7:", "inner_batch", "many"});
+  expect_error([] { parse_spec(with("lr = 0.1", "lr = [0.1]"), "s.toml"); }, {"wrong type", "lr"});
+  expect_error([] { parse_spec(with("train_limit = 320", "weight_decay = 0.1"), "s.toml"); },
+               {"unknown key", "weight_decay"});
+  expect_error([] { parse_spec("title = \n", "s.toml"); }, {"not valid TOML", "s.toml:1"});
+  expect_error([] { parse_spec("", "s.toml"); }, {"missing", "title"});
+}
+
+TEST(Spec, RefusesWhatContradictsItself) {
+  expect_error([] { parse_spec("title = \"t\"\n[[axis]]\nname = \"a\"\n", "s.toml"); },
+               {"without values", "s.toml:2:1"});
+  expect_error([] { parse_spec(with("  lr = 0.1", "  model = \"vgg11\""), "s.toml"); },
+               {"two axes set one key", "'network' and 'method'"});
+  expect_error([] { parse_spec(with("label = \"small\"", "label = \"two-layer\""), "s.toml"); },
+               {"same label"});
+  expect_error(
+      [] { parse_spec(with("when = { network = \"small\" }", "when = { network = \"smal\" }"), "s.toml"); },
+      {"no such label", "did you mean 'small'?"});
+  expect_error([] { parse_spec(with("\"small/NAG\"", "\"small/SGD\""), "s.toml"); },
+               {"not a cell", "network/method"});
+  expect_error([] { expand(parse_spec(kSpec, "s.toml"), "laptop"); }, {"no such scale", "laptop", "paper"});
+  // 1 against 1 epochs instead of 1 against 1.5.
+  expect_error(
+      [] { plan_sweep(parse_spec(with("epochs_times = 1.5", "epochs_times = 1"), "s.toml"), "paper"); },
+      {"budgets that should be equal are not", "BP-SVRG", "NAG"});
+}
+
+TEST(SweepPlan, CountsEqualGradientsForMethodsOfEqualBudgets) {
+  for (const PlannedRun& row : plan_sweep(parse_spec(kSpec, "s.toml"), "paper")) {
+    const int64_t epochs = row.run.cell.at("network") == "small" ? 20 : 10;
+    // 10,000 samples: 312 inner batches of 32 an epoch of NAG; 156 outer batches of three gradients for
+    // BP-SVRG.
+    EXPECT_EQ(row.sample_gradients, epochs * 156 * 3 * 32);
+    EXPECT_EQ(row.gradient_evaluations, static_cast<double>(epochs * 156 * 3));
+  }
+}
+
+/// Every spec of the paper at every scale: it parses, its budgets are equal, its published cells are cells.
+TEST(PaperSpecs, AreCompleteAtEveryScale) {
+  const std::map<std::string, size_t> runs_at_paper_scale = {
+      {"table1", 5 * 4 * 3},
+      {"table2", 3 * 4 * 3},
+      // BP-SVRG and B-SVRG at two learning rates, NAG at one; 5 repeats on CIFAR, 4 on SVHN.
+      {"table3", (13 * 5 + 6 * 4) * 5},
+      {"table4", 2 * 2 * 5},
+      {"figure1", 7},
+      {"figure2", 5 * 5 * 5},
+      {"figure3", (13 * 5 + 6 * 4) * 5},
+      {"figure4", 4 + 3}};
+  const std::map<std::string, size_t> published = {
+      {"table1", 20}, {"table2", 12}, {"table3", 57}, {"table4", 4}};
+  for (const auto& [name, expected] : runs_at_paper_scale) {
+    const Spec spec =
+        read_spec(std::filesystem::path(BATCHPLUS_SOURCE_DIR) / "specs/paper" / (name + ".toml"));
+    for (const char* scale : {"paper", "workstation", "laptop", "smoke"}) {
+      const auto planned = plan_sweep(spec, scale);
+      if (std::string(scale) == "paper") {
+        EXPECT_EQ(planned.size(), expected) << name;
+      }
+    }
+    if (published.contains(name)) {
+      EXPECT_EQ(spec.published.size(), published.at(name)) << name;
+    }
+  }
+}
+
+TEST(PaperSpecs, Table3HasThePapersSettings) {
+  const auto runs = expand(read_spec(BATCHPLUS_SOURCE_DIR "/specs/paper/table3.toml"), "paper");
+  std::set<std::pair<std::string, std::string>> rows;
+  for (const SpecRun& run : runs) {
+    rows.emplace(run.cell.at("dataset"), run.cell.at("network"));
+    const bool is_dense = run.cell.at("network").starts_with("DenseNet");
+    const bool is_svhn = run.cell.at("dataset") == "SVHN";
+    const bool is_nag = run.config.method == "nag";
+    EXPECT_EQ(run.config.inner_batch, is_dense && !is_svhn ? 64 : 128);
+    EXPECT_EQ(run.config.weight_decay, is_svhn || is_dense ? 1e-4 : 5e-4);
+    EXPECT_EQ(run.config.schedule, is_svhn || is_dense ? "step:0.5,0.75/10" : "step:0.4,0.6,0.8/10");
+    const int64_t epochs = is_svhn ? 40 : is_dense ? 200 : 250;
+    EXPECT_EQ(run.config.epochs, is_nag ? epochs * 3 / 2 : epochs);
+    EXPECT_TRUE(is_nag ? run.config.lr == 0.1 : run.config.lr == 0.5 || run.config.lr == 1.0);
+    EXPECT_LE(run.config.seed, is_svhn ? 4 : 5);
+  }
+  EXPECT_EQ(rows.size(), 19);
+}
+
+}  // namespace
+}  // namespace batchplus
