@@ -42,7 +42,16 @@ RunConfig config_of(const MeasureCommand& command) {
 
 fs::path weights_of(const MeasureCommand& command) {
   if (!command.weights.empty()) return command.weights;
-  if (!command.run.empty()) return RunLayout{command.run}.weights();
+  if (!command.run.empty()) {
+    const RunLayout layout{command.run};
+    if (!fs::exists(layout.weights())) {
+      const std::string status = read_run(command.run).status.value("status", "unknown");
+      throw Error(
+          "the run has no final weights",
+          {layout.weights().string(), status, "measure a run that is done, or name a file by --weights"});
+    }
+    return layout.weights();
+  }
   throw Error("nothing to measure", {"measure", "", "name a run directory, or a file by --weights"});
 }
 

@@ -332,7 +332,8 @@ void gram_squared_norms(const ConvolutionShape& shape, const ConvolutionBatch& b
           total += add_tap(shape, ky, kx, pixel_gram.data(), gradient_gram.data());
         }
       }
-      squared_norms[i] = total;
+      // The terms have both signs: rounding may leave a gradient of zero a little below it.
+      squared_norms[i] = std::max(0.0, total);
     }
   });
 }

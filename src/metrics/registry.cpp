@@ -104,9 +104,9 @@ std::string chain_verdict(const DataSharpness& sharpness, double bound) {
   constexpr double kClose = 0.1;
   const double second_order = sharpness.second_order.value;
   const bool is_close = std::abs(sharpness.difference.value) <= kClose * std::abs(second_order);
-  return fmt::format("S_phi = {:.3g} x second order ({}); second order = {:.3g} x bound ({})",
-                     sharpness.value.value / second_order, is_close ? "agree" : "differ by more than 10 %",
-                     second_order / bound, second_order <= bound ? "holds" : "does not hold");
+  return fmt::format("S_phi {:.4g} ~ second order {:.4g}: {}; second order <= bound {:.4g}: {}",
+                     sharpness.value.value, second_order, is_close ? "yes" : "no, more than 10 % apart",
+                     bound, second_order <= bound ? "yes" : "no");
 }
 
 std::vector<Quantity> measure_sharpness(Measurer& measurer) {

@@ -95,7 +95,8 @@ class Measurement {
     const auto on_rest = [&](size_t slice, const torch::Tensor& sum) {
       parameters_.view(gradient, slice).copy_(sum);
     };
-    losses_.push_back(passes_.run(batch, objective_.options().loss, {on_layer, on_rest}).to(torch::kFloat64));
+    losses_.push_back(
+        passes_.run(batch, objective_.options().loss, {on_layer, on_rest}).to(torch::kCPU, torch::kFloat64));
     loop_over_rest(batch, norms);
     norms_.push_back(norms);
     gradient_sum_ = gradient_sum_.defined() ? gradient_sum_ + gradient : gradient.to(torch::kFloat64);

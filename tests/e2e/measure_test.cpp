@@ -111,7 +111,8 @@ TEST(Measure, OfAWeightFileNeedsToKnowNetworkAndData) {
   const Scratch scratch;
   const std::string weights = scratch / "w.pt";
   result_of(train({"--save-weights", weights}));
-  const std::vector<std::string> base = {"measure", "--weights", weights, "--quantities", "gaps", "--json"};
+  const std::vector<std::string> base = {"measure", "--weights", weights, "--quantities",
+                                         "gaps",    "--quiet",   "--json"};
   const ProcessResult without = batchplus(base);
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_THAT(without.output, HasSubstr("--model"));
@@ -163,6 +164,8 @@ TEST(Measure, RefusesBadInputWithAReason) {
   expect_refused({"--metrics-batchnorm", "train"}, "not defined in training mode");
   expect_refused({"--weights", scratch / "missing.pt"}, "missing.pt");
   expect_refused({"--trace-draws", "1"}, "two or more");
+  std::filesystem::remove(scratch / "run" / "weights.pt");
+  expect_refused({}, "no final weights");
   const ProcessResult nothing = batchplus({"measure", scratch / "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.output, HasSubstr("nowhere"));
