@@ -30,7 +30,7 @@ Json detail_json(const Quantity::Detail& detail) {
       detail);
 }
 
-/// index,label,loss,squared_norm: a line for each sample, in the order in which they were measured.
+/// A line for each sample, in the order in which they were measured.
 std::string sample_table(const SampleGradientNorms& norms) {
   std::string csv = "sample,loss,squared_gradient_norm\n";
   const double* losses = norms.losses.data_ptr<double>();
