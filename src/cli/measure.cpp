@@ -33,7 +33,7 @@ RunConfig config_of(const MeasureCommand& command) {
       if (command.overrides.has(needed)) continue;
       throw Error("a weight file does not say what it is for",
                   {fmt::format("--{}", needed), "",
-                   fmt::format("give --model and --dataset, or a run directory instead of --weights")});
+                   "give --model and --dataset, or a run directory instead of --weights"});
     }
   }
   command.overrides.apply(config);

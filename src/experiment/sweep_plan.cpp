@@ -138,7 +138,9 @@ std::vector<PlannedRun> plan_sweep(const Spec& spec, const std::string& scale) {
 void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
   struct Figures {
     double seconds_per_sample = 0;
-    double bytes = 0;
+    /// Activations of a sample, and a vector of all parameters.
+    double sample_bytes = 0;
+    double vector_bytes = 0;
   };
   std::map<std::string, Figures> known;
   for (PlannedRun& row : runs) {
@@ -163,14 +165,15 @@ void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
       oracle.gradient(samples, gradient);
       figures->second.seconds_per_sample = stopwatch.seconds() / static_cast<double>(batch);
       constexpr int64_t kFew = 2;
-      const double activations =
+      figures->second.sample_bytes =
           static_cast<double>(measure_activation_bytes(model, kFew, info.channels, info.side)) / kFew;
-      constexpr double kVectors = 6;
-      figures->second.bytes = activations * static_cast<double>(config.inner_batch) +
-                              kVectors * static_cast<double>(parameters.values().nbytes());
+      figures->second.vector_bytes = static_cast<double>(parameters.values().nbytes());
     }
     row.estimated_seconds = figures->second.seconds_per_sample * static_cast<double>(row.sample_gradients);
-    row.memory_bytes = figures->second.bytes;
+    // Weights, gradient, momentum, mean and two inner gradients.
+    constexpr double kVectors = 6;
+    row.memory_bytes = figures->second.sample_bytes * static_cast<double>(config.inner_batch) +
+                       kVectors * figures->second.vector_bytes;
   }
 }
 

@@ -85,13 +85,14 @@ void Measurer::require_whole_batches() const {
 }
 
 const SampleGradientNorms* Measurer::known_norms(int64_t samples) const {
-  const auto known = norms_.find(samples);
+  const auto known = norms_.find({samples, options_.statistics});
   return known == norms_.end() ? nullptr : &known->second;
 }
 
-const SampleGradientNorms& Measurer::norms(int64_t samples) {
-  if (const SampleGradientNorms* known = known_norms(samples)) return *known;
-  require_whole_batches();
+const SampleGradientNorms& Measurer::norms(int64_t samples, BatchNorm::Statistics statistics) {
+  const std::pair key(samples, statistics);
+  if (const auto known = norms_.find(key); known != norms_.end()) return known->second;
+  if (statistics == BatchNorm::Statistics::kBatch) require_whole_batches();
   double done = 0;
   const auto on_samples = [&](int64_t count) {
     done += static_cast<double>(count);
@@ -99,9 +100,9 @@ const SampleGradientNorms& Measurer::norms(int64_t samples) {
   };
   const ObjectiveFunction objective(subject_.model, subject_.parameters, choose(samples),
                                     {.chunk = chunk_for(kNormsActivations), .on_samples = on_samples});
-  auto measured = measure_sample_gradients(objective, {.statistics = options_.statistics});
+  auto measured = measure_sample_gradients(objective, {.statistics = statistics});
   notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
-  return norms_.emplace(samples, std::move(measured)).first->second;
+  return norms_.emplace(key, std::move(measured)).first->second;
 }
 
 int64_t Measurer::affordable_products() const {
@@ -132,7 +133,7 @@ void Measurer::require_possible(const std::vector<std::string>& groups) const {
     return std::find(groups.begin(), groups.end(), name) != groups.end();
   };
   if (has("hessian") || has("sharpness")) affordable_products();
-  if (has("gradient-norms") || has("sharpness") || has("bound")) require_whole_batches();
+  if (has("gradient-norms") || has("bound")) require_whole_batches();
 }
 
 const EigenvalueEstimate& Measurer::eigenvalues(int64_t samples) {

@@ -73,9 +73,10 @@ class Measurer {
   /// F over so many samples. Announces how many samples will pass in all, for the progress.
   ObjectiveFunction objective(int64_t samples, double expected_passes, const std::string& label);
 
-  /// Over so many samples.
-  const SampleGradientNorms& norms(int64_t samples);
-  /// The same if they have been measured, else null.
+  /// Over so many samples, with the statistics of the options or with others.
+  const SampleGradientNorms& norms(int64_t samples) { return norms(samples, options_.statistics); }
+  const SampleGradientNorms& norms(int64_t samples, BatchNorm::Statistics statistics);
+  /// Those with the options' statistics if they have been measured, else null.
   const SampleGradientNorms* known_norms(int64_t samples) const;
   /// The Hessian's eigenvalues over so many samples.
   const EigenvalueEstimate& eigenvalues(int64_t samples);
@@ -97,7 +98,7 @@ class Measurer {
   MeasureOptions options_;
   MeasureProgress progress_;
   double activation_bytes_ = 0;
-  std::map<int64_t, SampleGradientNorms> norms_;
+  std::map<std::pair<int64_t, BatchNorm::Statistics>, SampleGradientNorms> norms_;
   std::map<int64_t, EigenvalueEstimate> eigenvalues_;
   std::optional<Evaluation> train_;
   std::optional<Evaluation> test_;

@@ -113,14 +113,15 @@ std::vector<Quantity> measure_sharpness(Measurer& measurer) {
   const MeasureOptions& options = measurer.options();
   const int64_t samples = measurer.curvature_samples();
   const auto draws = static_cast<double>(options.sharpness_draws);
-  // Each draw passes the samples twice for the values, and a product's three times for the second order.
+  // Each draw passes the samples twice for the values and once for the product.
   const ObjectiveFunction gaussian_f = measurer.objective(samples, 1 + 2 * draws, "sharpness (gaussian)");
   const Estimate gaussian =
       gaussian_sharpness(gaussian_f, options.sigma, options.sharpness_draws, options.seed);
   const ObjectiveFunction f = measurer.objective(samples, 1 + 3 * draws, "sharpness (data)");
   const DataSharpness data = data_sharpness(f, options.eta, options.sharpness_draws, options.seed);
   const EigenvalueEstimate& top = measurer.eigenvalues(samples);
-  const double mean = measurer.norms(samples).mean_squared_norm();
+  // Sharpness is that of F in evaluation mode, whatever the gradient norms are measured with.
+  const double mean = measurer.norms(samples, BatchNorm::Statistics::kRunning).mean_squared_norm();
   const double bound = data_sharpness_bound(options.eta, top.top.front().value, mean);
 
   Quantity gaussian_quantity = sampled("sharpness_gaussian", gaussian, samples);
@@ -138,6 +139,7 @@ std::vector<Quantity> measure_sharpness(Measurer& measurer) {
        {"hessian_top", top.top.front().value},
        {"mean_squared_gradient_norm", mean},
        {"samples", samples},
+       {"batchnorm", std::string("eval")},
        {"chain", chain_verdict(data, bound)}}};
   return {gaussian_quantity, value, second_order, bound_quantity};
 }

@@ -84,6 +84,17 @@ TEST(Measurer, QuantitiesFitTogether) {
   EXPECT_EQ(found.at("accuracy_gap").value, train.accuracy - test.accuracy);
 }
 
+TEST(Measurer, SharpnessStaysInEvaluationModeWhateverTheNormsTake) {
+  Bench bench;
+  const MeasureOptions running{.eta = 0.03, .sharpness_draws = 2};
+  MeasureOptions batch = running;
+  batch.statistics = BatchNorm::Statistics::kBatch;
+  const auto a = bench.measure("gradient-norms,sharpness", running);
+  const auto b = bench.measure("gradient-norms,sharpness", batch);
+  EXPECT_EQ(a.at("sharpness_data_bound").value, b.at("sharpness_data_bound").value);
+  EXPECT_NE(a.at("mean_squared_gradient_norm").value, b.at("mean_squared_gradient_norm").value);
+}
+
 TEST(Measurer, GivenPlConstantReplacesTheEstimate) {
   Bench bench;
   const auto estimated = bench.measure("bound", {});
