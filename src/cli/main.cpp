@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
   add_models_command(app, options, action);
   add_methods_command(app, options, action);
   add_sweep_command(app, options, action);
+  add_report_command(app, options, action);
   add_data_command(app, options, action);
   try {
     app.parse(argc, argv);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/spec_options.h"
 #include "cli/sweep_screen.h"
 #include "experiment/sweep.h"
 #include "experiment/sweep_plan.h"
@@ -22,9 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SweepCommand {
-  std::string spec;
-  std::string scale = "paper";
-  std::string out;
+  SpecOptions spec;
   std::string data_directory;
   int64_t workers = 0;
   int64_t index = -1;
@@ -36,27 +35,9 @@ struct SweepCommand {
   std::string worker_cores;
 };
 
-/// A spec with its runs at a scale.
-struct Sweep {
-  Spec spec;
-  std::vector<PlannedRun> planned;
-  SweepDirectory directory;
-
-  std::vector<SpecRun> runs() const {
-    std::vector<SpecRun> all;
-    for (const PlannedRun& row : planned) all.push_back(row.run);
-    return all;
-  }
-};
-
 Sweep open_sweep(const SweepCommand& command) {
-  if (command.spec.empty()) throw Error("no spec was named", {"sweep", "", "like specs/paper/table3.toml"});
-  Sweep sweep{read_spec(command.spec), {}, {}};
-  sweep.planned = plan_sweep(sweep.spec, command.scale);
+  Sweep sweep = open_sweep(command.spec);
   for (PlannedRun& row : sweep.planned) row.run.config.data_dir = command.data_directory;
-  sweep.directory.root = command.out.empty()
-                             ? fs::path("sweeps") / fmt::format("{}-{}", sweep.spec.name, command.scale)
-                             : fs::path(command.out);
   return sweep;
 }
 
@@ -121,7 +102,7 @@ void print_plan(const Sweep& sweep, const SweepCommand& command) {
                row.estimated_seconds > 0 ? "  " + format_duration(row.estimated_seconds) : "");
     repeats = 0;
   }
-  fmt::print("{} runs at scale '{}', {} sample gradients", rows.size(), command.scale,
+  fmt::print("{} runs at scale '{}', {} sample gradients", rows.size(), command.spec.scale,
              format_count(gradients));
   if (command.is_calibrated) {
     fmt::print(", about {} of training one after the other, up to {} of memory each",
@@ -138,38 +119,41 @@ int show_plan(Sweep sweep, const SweepCommand& command, const GlobalOptions& opt
   }
   Json rows = Json::array();
   for (const PlannedRun& row : sweep.planned) rows.push_back(plan_json(row));
-  fmt::print("{}\n", Json{{"spec", sweep.spec.name}, {"scale", command.scale}, {"runs", rows}}.dump());
+  fmt::print("{}\n", Json{{"spec", sweep.spec.name}, {"scale", command.spec.scale}, {"runs", rows}}.dump());
   return 0;
 }
 
 /// The command line of a worker on these cores.
 std::vector<std::string> worker_command(const Sweep& sweep, const SweepCommand& command,
                                         const GlobalOptions& options, const std::vector<int>& cores) {
-  return {fs::read_symlink("/proc/self/exe").string(),
-          "sweep",
-          command.spec,
-          "--scale",
-          command.scale,
-          "--out",
-          sweep.directory.root.string(),
-          "--data-dir",
-          command.data_directory,
-          "--device",
-          options.device,
-          "--threads",
-          std::to_string(cores.size()),
-          "--worker-cores",
-          fmt::format("{}", fmt::join(cores, ",")),
-          "--quiet"};
+  std::vector<std::string> arguments = {fs::read_symlink("/proc/self/exe").string(), "sweep"};
+  const auto add = [&](const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  };
+  add(spec_arguments(command.spec));
+  add({"--out", sweep.directory.root.string(), "--data-dir", command.data_directory, "--device",
+       options.device});
+  add({"--threads", std::to_string(cores.size()), "--worker-cores", fmt::format("{}", fmt::join(cores, ",")),
+       "--quiet"});
+  return arguments;
 }
 
-/// Runs workers until nothing is left, or they stop getting on. Cores are shared out evenly.
+/// The cores of each worker: as many as it has threads, all of them in use, and shared when there are not
+/// enough.
+std::vector<std::vector<int>> share_out(const std::vector<int>& cores, int64_t workers, int64_t threads) {
+  const auto all = static_cast<int64_t>(cores.size());
+  if (workers == 0) workers = threads > 0 ? std::max<int64_t>(1, all / threads) : all;
+  if (threads == 0) threads = std::max<int64_t>(1, all / workers);
+  std::vector<std::vector<int>> shares(static_cast<size_t>(workers));
+  for (int64_t i = 0; i < workers * std::min(threads, all); ++i) {
+    shares[static_cast<size_t>(i / std::min(threads, all))].push_back(cores[static_cast<size_t>(i % all)]);
+  }
+  return shares;
+}
+
+/// Runs workers until nothing is left, or they stop getting on.
 void run_workers(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
-  std::vector<int> cores = usable_cores();
-  if (options.threads > 0 && static_cast<size_t>(options.threads) < cores.size())
-    cores.resize(options.threads);
-  const auto count =
-      static_cast<size_t>(command.workers > 0 ? command.workers : static_cast<int64_t>(cores.size()));
+  const auto shares = share_out(usable_cores(), command.workers, options.threads);
   SweepScreen screen(options.is_quiet);
   double done_before = -1;
   while (true) {
@@ -179,13 +163,8 @@ void run_workers(const Sweep& sweep, const SweepCommand& command, const GlobalOp
     if (before.is_finished() || before.done <= done_before) break;
     done_before = before.done;
     std::vector<std::unique_ptr<ChildProcess>> workers;
-    for (size_t w = 0; w < count; ++w) {
-      std::vector<int> own;
-      for (size_t i = 0; i < cores.size(); ++i) {
-        if (i % count == w % cores.size()) own.push_back(cores[i]);
-      }
-      if (own.empty()) own.push_back(cores[w % cores.size()]);
-      workers.push_back(std::make_unique<ChildProcess>(worker_command(sweep, command, options, own),
+    for (size_t w = 0; w < shares.size(); ++w) {
+      workers.push_back(std::make_unique<ChildProcess>(worker_command(sweep, command, options, shares[w]),
                                                        sweep.directory.log(static_cast<int64_t>(w))));
     }
     const auto is_running = [](const auto& worker) { return !worker->exit_code(); };
@@ -210,15 +189,16 @@ void report_failures(const Sweep& sweep) {
 int conclude(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
   const SweepTally result = tally(sweep.directory, sweep.planned);
   if (options.is_json) {
-    Json json = {
-        {"spec", sweep.spec.name}, {"scale", command.scale}, {"directory", sweep.directory.root.string()}};
+    Json json = {{"spec", sweep.spec.name},
+                 {"scale", command.spec.scale},
+                 {"directory", sweep.directory.root.string()}};
     for (const SweepState state : {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
                                    SweepState::kRunning, SweepState::kWaiting}) {
       json[to_string(state)] = result.count(state);
     }
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{} ({}): {}, in {}\n", sweep.spec.name, command.scale, describe(result),
+    fmt::print("{} ({}): {}, in {}\n", sweep.spec.name, command.spec.scale, describe(result),
                sweep.directory.root.string());
   }
   report_failures(sweep);
@@ -229,15 +209,20 @@ int conclude(const Sweep& sweep, const SweepCommand& command, const GlobalOption
 int submit_to_slurm(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
   const fs::path script = sweep.directory.root / "sweep.slurm";
   const int threads = options.threads > 0 ? options.threads : 4;
+  SpecOptions absolute = command.spec;
+  absolute.spec = fs::absolute(absolute.spec).string();
+  std::vector<std::string> quoted;
+  for (const std::string& argument : spec_arguments(absolute))
+    quoted.push_back(fmt::format("'{}'", argument));
   write_file_atomically(
       script,
       fmt::format("#!/bin/sh\n#SBATCH --job-name={0}\n#SBATCH --array=0-{1}\n#SBATCH --cpus-per-task={2}\n"
                   "#SBATCH --output={3}/logs/slurm-%a.log\n"
-                  "exec '{4}' sweep '{5}' --scale '{6}' --out '{3}' --data-dir '{7}' --threads {2} "
+                  "exec '{4}' sweep {5} --out '{3}' --data-dir '{6}' --threads {2} "
                   "--index \"$SLURM_ARRAY_TASK_ID\" --quiet\n",
                   sweep.spec.name, sweep.planned.size() - 1, threads,
                   fs::absolute(sweep.directory.root).string(), fs::read_symlink("/proc/self/exe").string(),
-                  fs::absolute(command.spec).string(), command.scale, command.data_directory));
+                  join(quoted, " "), command.data_directory));
   const ProcessResult submitted = run_process({"sbatch", script.string()}, fs::current_path());
   if (submitted.exit_code != 0) {
     throw Error(
@@ -285,12 +270,14 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   CLI::App* status = sweep->add_subcommand("status", "how far a sweep is");
   for (CLI::App* either : {sweep, status}) {
     add_global_options(*either, options);
-    either->add_option("spec", command->spec, "TOML file, like specs/paper/table3.toml");
-    either->add_option("--scale", command->scale, "how much of it: paper, workstation, laptop or smoke");
-    either->add_option("--out", command->out, "where its runs are (default: sweeps/SPEC-SCALE)");
+    either->add_option("spec", command->spec.spec, "TOML file, like specs/paper/table3.toml");
+    add_spec_options(*either, command->spec);
+    either->add_option("--out", command->spec.directory, "where its runs are (default: sweeps/SPEC-SCALE)");
   }
   sweep->add_option("--data-dir", command->data_directory, "where datasets are");
-  sweep->add_option("--workers", command->workers, "processes, each on its own cores (default: one a core)")
+  sweep
+      ->add_option("--workers", command->workers,
+                   "processes, each on its own --threads cores (default: as many as fit, one thread each)")
       ->check(CLI::PositiveNumber);
   sweep->add_flag("--dry-run", command->is_dry_run, "list the runs and what they cost, and run none");
   sweep->add_flag("!--no-calibration", command->is_calibrated, "a dry run does not time this machine");

@@ -75,6 +75,17 @@ struct SpecScale {
   SpecCondition only;
 };
 
+/// What the report of a spec shows.
+struct SpecReport {
+  /// Quantities of the records: test_accuracy, test_loss, loss_gap, ...
+  std::vector<std::string> tables = {"test_accuracy"};
+  std::vector<std::string> curves = {"test_accuracy", "test_loss"};
+  /// epochs, evaluations or seconds.
+  std::string x = "epochs";
+  /// Moving average over so many points.
+  int64_t smooth = 1;
+};
+
 /// An experiment: a grid of configs with repeats. docs/specs.md describes the file.
 struct Spec {
   std::string name;
@@ -83,12 +94,15 @@ struct Spec {
   std::vector<SpecAxis> axes;
   std::vector<SpecOverride> overrides;
   std::vector<SpecCondition> excludes;
+  /// After everything else, by set_everywhere.
+  SpecSettings last;
   std::optional<SpecChoice> choice;
   /// The axis along which all cells must cost the same number of gradient evaluations; empty: none.
   std::string equal_budget_axis;
   std::vector<SpecScale> scales;
   /// By the labels of a cell, in the order of the axes.
   std::map<std::vector<std::string>, PublishedValue> published;
+  SpecReport report;
 };
 
 /// Unknown keys, wrong types, empty axes, two axes on one key, and conditions on what is not there are Errors
@@ -110,6 +124,12 @@ struct SpecRun {
 /// All runs at a scale, in the grid's order, the seeds of a cell together. An Error when there are none, or
 /// for a scale that the spec does not have.
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale);
+
+/// An Error that names those there are when the spec has no such scale.
+const SpecScale& find_scale(const Spec& spec, const std::string& name);
+
+/// Sets a key of every config, whatever the spec says of it: "dataset=fashion-mnist".
+void set_everywhere(Spec& spec, const std::string& assignment);
 
 /// A name for a config that depends on what it computes alone: not on paths, nor on where its results go.
 std::string config_id(const RunConfig& config);

@@ -6,6 +6,7 @@
 #include "experiment/spec.h"
 #include "util/error.h"
 #include "util/hash.h"
+#include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -46,21 +47,19 @@ class Joined {
   double scale_ = 1;
 };
 
-const SpecScale& find_scale(const Spec& spec, const std::string& name) {
-  std::vector<std::string> names;
-  for (const SpecScale& scale : spec.scales) {
-    if (scale.name == name) return scale;
-    names.push_back(scale.name);
-  }
-  throw Error("the spec has no such scale", {"--scale", name, suggest_name(name, names)});
-}
-
 /// The values that the chosen key takes in a cell: one empty text where nothing is chosen.
 std::vector<std::string> choices_of(const Spec& spec, const Cell& cell) {
   if (!spec.choice) return {""};
   const SpecChoice& choice = *spec.choice;
   const bool is_same = !choice.same_for.labels.empty() && choice.same_for.holds(cell);
   return choice.when.holds(cell) || is_same ? choice.values : std::vector<std::string>{""};
+}
+
+/// A choice on validation data needs some.
+void require_validation(const Spec& spec, const RunConfig& config) {
+  if (!spec.choice || spec.choice->by != "validation_accuracy" || config.validation > 0) return;
+  throw Error("there is no validation data to choose by",
+              {"[choose]", spec.choice->key, "set validation = N in [base], or by = \"test_accuracy\""});
 }
 
 }  // namespace
@@ -70,6 +69,28 @@ bool SpecCondition::holds(const Cell& cell) const {
     const auto& [axis, allowed] = entry;
     return std::find(allowed.begin(), allowed.end(), cell.at(axis)) != allowed.end();
   });
+}
+
+const SpecScale& find_scale(const Spec& spec, const std::string& name) {
+  return find_row(spec.scales, name, "scale of this spec", "--scale");
+}
+
+void set_everywhere(Spec& spec, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos) {
+    throw Error("not an assignment", {"--set", assignment, "write --set dataset=fashion-mnist"});
+  }
+  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "--set"};
+  std::vector<std::string> keys;
+  for (const ConfigField& field : config_fields()) {
+    keys.push_back(field.key);
+    if (field.key != setting.key) continue;
+    RunConfig scratch;
+    field.set(scratch, setting.text, fmt::format("--set {}", setting.key));
+    spec.last.config.push_back(setting);
+    return;
+  }
+  throw Error("unknown key", {"--set", setting.key, suggest_name(setting.key, keys)});
 }
 
 std::string config_id(const RunConfig& config) {
@@ -101,7 +122,9 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
         if (change.when.holds(cell)) joined.add(change.settings);
       }
       joined.add_scale(scale.settings);
+      joined.add(spec.last);
       joined.finish();
+      require_validation(spec, joined.config);
       for (const std::string& choice : choices_of(spec, cell)) {
         if (!choice.empty()) joined.set({spec.choice->key, choice, spec.choice->key});
         for (int64_t repeat = 0; repeat < joined.repeats; ++repeat) {

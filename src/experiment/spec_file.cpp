@@ -192,6 +192,16 @@ void require_separate_keys(const std::vector<SpecAxis>& axes) {
   }
 }
 
+/// The cell that decides for another one has one label on each axis that `same_for` names.
+void require_decider(const TableReader& reader, const SpecChoice& choice) {
+  for (const auto& [axis, labels] : choice.same_for.labels) {
+    const auto decider = choice.when.labels.find(axis);
+    if (decider != choice.when.labels.end() && decider->second.size() == 1) continue;
+    throw Error("it is not clear which cell decides",
+                {reader.place_of("same_for"), axis, fmt::format("let 'when' name one label of {}", axis)});
+  }
+}
+
 SpecChoice read_choice(const TableReader& reader, const std::vector<SpecAxis>& axes) {
   reader.allow({"key", "values", "when", "same_for", "by"}, false);
   SpecChoice choice;
@@ -211,6 +221,7 @@ SpecChoice read_choice(const TableReader& reader, const std::vector<SpecAxis>& a
   }
   choice.when = read_when(reader, "when", axes);
   choice.same_for = read_when(reader, "same_for", axes);
+  require_decider(reader, choice);
   choice.by = reader.text("by", "validation_accuracy");
   if (choice.by != "validation_accuracy" && choice.by != "test_accuracy") {
     throw Error("not one of the choices",
@@ -259,6 +270,39 @@ std::map<std::vector<std::string>, PublishedValue> read_published(const TableRea
   return published;
 }
 
+std::vector<std::string> read_names(const TableReader& reader, const std::string& name,
+                                    const std::vector<std::string>& otherwise) {
+  const auto* node = reader.table().get(name);
+  if (node == nullptr) return otherwise;
+  const auto* list = node->as_array();
+  if (list == nullptr || list->empty()) {
+    throw Error("wrong type", {reader.place_of(name), name, fmt::format("write {} = [\"test_loss\"]", name)});
+  }
+  std::vector<std::string> names;
+  for (const auto& element : *list) {
+    names.push_back(scalar_text(element, reader.position(element.source().begin), name));
+  }
+  return names;
+}
+
+SpecReport read_report(const TableReader& reader) {
+  reader.allow({"tables", "curves", "x", "smooth"}, false);
+  SpecReport report;
+  report.tables = read_names(reader, "tables", report.tables);
+  report.curves = read_names(reader, "curves", report.curves);
+  report.x = reader.text("x", report.x);
+  const std::vector<std::string> axes = {"epochs", "evaluations", "seconds"};
+  if (std::find(axes.begin(), axes.end(), report.x) == axes.end()) {
+    throw Error("not one of the choices", {reader.place_of("x"), report.x, suggest_name(report.x, axes)});
+  }
+  if (const auto* smooth = reader.table().get("smooth")) {
+    const std::string where = reader.place_of("smooth");
+    report.smooth = parse_integer(scalar_text(*smooth, where, "smooth"), where);
+    if (report.smooth < 1) throw Error("value out of range", {where, "smooth", "must be one or more"});
+  }
+  return report;
+}
+
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& where) {
@@ -274,7 +318,7 @@ Spec parse_spec(std::string_view text, const std::string& where) {
   Spec spec;
   if (reader.has("extends")) {
     // The same grid under another title, perhaps with less in it.
-    reader.allow({"title", "extends", "exclude"}, false);
+    reader.allow({"title", "extends", "exclude", "report"}, false);
     const std::filesystem::path other =
         std::filesystem::path(where).parent_path() / reader.text("extends", "");
     if (std::filesystem::weakly_canonical(other) == std::filesystem::weakly_canonical(where)) {
@@ -283,9 +327,9 @@ Spec parse_spec(std::string_view text, const std::string& where) {
     }
     spec = read_spec(other);
   } else {
-    reader.allow(
-        {"title", "equal_budget", "base", "axis", "override", "exclude", "choose", "scale", "published"},
-        false);
+    reader.allow({"title", "equal_budget", "base", "axis", "override", "exclude", "choose", "scale",
+                  "published", "report"},
+                 false);
   }
   spec.title = reader.required_text("title");
   if (const auto base = reader.inner_table("base")) {
@@ -323,6 +367,7 @@ Spec parse_spec(std::string_view text, const std::string& where) {
   }
   if (const auto published = reader.inner_table("published"))
     spec.published = read_published(*published, spec.axes);
+  if (const auto report = reader.inner_table("report")) spec.report = read_report(*report);
   return spec;
 }
 

@@ -47,6 +47,7 @@ name = "method"
 key = "lr"
 values = [0.5, 1.0]
 when = { method = "BP-SVRG" }
+by = "test_accuracy"
 
 [[override]]
 when = { network = "small" }
@@ -142,11 +143,49 @@ TEST(Spec, RefusesWhatContradictsItself) {
       {"no such label", "did you mean 'small'?"});
   expect_error([] { parse_spec(with("\"small/NAG\"", "\"small/SGD\""), "s.toml"); },
                {"not a cell", "network/method"});
-  expect_error([] { expand(parse_spec(kSpec, "s.toml"), "laptop"); }, {"no such scale", "laptop", "paper"});
+  expect_error([] { expand(parse_spec(kSpec, "s.toml"), "laptop"); },
+               {"unknown scale of this spec", "laptop", "paper"});
   // 1 against 1 epochs instead of 1 against 1.5.
   expect_error(
       [] { plan_sweep(parse_spec(with("epochs_times = 1.5", "epochs_times = 1"), "s.toml"), "paper"); },
       {"budgets that should be equal are not", "BP-SVRG", "NAG"});
+}
+
+TEST(Spec, AChoiceNeedsDataToChooseByAndOneCellThatDecides) {
+  expect_error([] { expand(parse_spec(with("by = \"test_accuracy\"", ""), "s.toml"), "paper"); },
+               {"no validation data", "lr"});
+  const auto runs = expand(parse_spec(with("by = \"test_accuracy\"\n\n[[override]]",
+                                           "[[override]]\nvalidation = 100\n[[override]]"),
+                                      "s.toml"),
+                           "paper");
+  EXPECT_EQ(runs[0].config.validation, 100);
+  expect_error(
+      [] { parse_spec(with("by = \"test_accuracy\"", "same_for = { network = \"small\" }"), "s.toml"); },
+      {"which cell decides", "network"});
+}
+
+TEST(Spec, SaysWhatItsReportShows) {
+  const Spec spec =
+      parse_spec(kSpec + "[report]\ncurves = [\"loss_gap\"]\nx = \"seconds\"\nsmooth = 5\n", "s.toml");
+  EXPECT_EQ(spec.report.curves, std::vector<std::string>{"loss_gap"});
+  EXPECT_EQ(spec.report.tables, std::vector<std::string>{"test_accuracy"});
+  EXPECT_EQ(spec.report.x, "seconds");
+  EXPECT_EQ(spec.report.smooth, 5);
+  expect_error([] { parse_spec(kSpec + "[report]\nx = \"second\"\n", "s.toml"); },
+               {"did you mean 'seconds'?"});
+  expect_error([] { parse_spec(kSpec + "[report]\ncurve = []\n", "s.toml"); }, {"did you mean 'curves'?"});
+  expect_error([] { parse_spec(kSpec + "[report]\ncurves = 3\n", "s.toml"); }, {"wrong type", "curves"});
+  expect_error([] { parse_spec(kSpec + "[report]\nsmooth = 0\n", "s.toml"); }, {"one or more"});
+}
+
+TEST(Spec, KeysCanBeSetForEveryRun) {
+  Spec spec = parse_spec(kSpec, "s.toml");
+  set_everywhere(spec, "weight_decay=0.5");
+  for (const SpecRun& run : expand(spec, "paper")) EXPECT_EQ(run.config.weight_decay, 0.5);
+  expect_error([&] { set_everywhere(spec, "weight_deacy=0.5"); },
+               {"unknown key", "did you mean 'weight_decay'?"});
+  expect_error([&] { set_everywhere(spec, "lr"); }, {"not an assignment"});
+  expect_error([&] { set_everywhere(spec, "lr=-1"); }, {"out of range", "--set lr"});
 }
 
 TEST(SweepPlan, CountsEqualGradientsForMethodsOfEqualBudgets) {
@@ -167,10 +206,10 @@ TEST(PaperSpecs, AreCompleteAtEveryScale) {
       // BP-SVRG and B-SVRG at two learning rates, NAG at one; 5 repeats on CIFAR, 4 on SVHN.
       {"table3", (13 * 5 + 6 * 4) * 5},
       {"table4", 2 * 2 * 5},
-      {"figure1", 7},
+      {"figure1", 7 * 3},
       {"figure2", 5 * 5 * 5},
       {"figure3", (13 * 5 + 6 * 4) * 5},
-      {"figure4", 4 + 3}};
+      {"figure4", (4 + 3) * 3}};
   const std::map<std::string, size_t> published = {
       {"table1", 20}, {"table2", 12}, {"table3", 57}, {"table4", 4}};
   for (const auto& [name, expected] : runs_at_paper_scale) {

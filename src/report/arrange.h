@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "report/comparison.h"
+
+namespace batchplus {
+
+/// The run directories among these and below them, in the order of their names. An Error for a path that has
+/// none.
+std::vector<std::filesystem::path> find_runs(const std::vector<std::filesystem::path>& paths);
+
+/// A comparison of runs without a spec: the keys in which their configs differ are the axes, the method last;
+/// runs that differ in the seed alone share a cell. Keys that follow from another one, like the coefficient
+/// from the method, are left out.
+Comparison arrange_runs(const std::vector<std::filesystem::path>& runs);
+
+}  // namespace batchplus

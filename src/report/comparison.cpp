@@ -1,0 +1,124 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <map>
+
+#include "report/quantities.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+std::string status_of(const ComparedRun& run) {
+  return run.record ? run.record->status.value("status", "") : "";
+}
+
+size_t count_runs(const ComparedCell& cell, bool (ComparedRun::*is)() const) {
+  return static_cast<size_t>(
+      std::count_if(cell.runs.begin(), cell.runs.end(), [&](const ComparedRun& run) { return (run.*is)(); }));
+}
+
+/// Whether `a` is to be taken rather than `b`.
+bool is_better(const ChoiceOutcome::Candidate& a, const ChoiceOutcome::Candidate& b) {
+  if (a.score.n == 0 || b.score.n == 0) return a.score.n > b.score.n;
+  if (a.diverged != b.diverged) return a.diverged < b.diverged;
+  return a.score.mean > b.score.mean;
+}
+
+}  // namespace
+
+bool ComparedRun::is_diverged() const {
+  return status_of(*this) == "diverged";
+}
+
+bool ComparedRun::is_done() const {
+  return status_of(*this) == "done";
+}
+
+size_t ComparedCell::count_diverged() const {
+  return count_runs(*this, &ComparedRun::is_diverged);
+}
+
+size_t ComparedCell::count_done() const {
+  return count_runs(*this, &ComparedRun::is_done);
+}
+
+size_t ComparedCell::count_missing() const {
+  return runs.size() - count_done() - count_diverged();
+}
+
+std::vector<std::vector<std::string>> Comparison::rows() const {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedCell& cell : cells) {
+    std::vector<std::string> row(cell.labels.begin(), cell.labels.end() - 1);
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+const ComparedCell* Comparison::find(const std::vector<std::string>& row, const std::string& column) const {
+  for (const ComparedCell& cell : cells) {
+    if (cell.labels.back() == column && std::equal(row.begin(), row.end(), cell.labels.begin())) return &cell;
+  }
+  return nullptr;
+}
+
+void read_runs(Comparison& comparison) {
+  for (ComparedCell& cell : comparison.cells) {
+    for (ComparedRun& run : cell.runs) {
+      if (!fs::exists(RunLayout{run.directory}.status())) continue;
+      run.record = read_run(run.directory);
+      if (!run.is_done() && !run.is_diverged()) run.record.reset();
+    }
+  }
+}
+
+std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
+  std::map<std::vector<std::string>, ChoiceOutcome> outcomes;
+  std::vector<std::vector<std::string>> order;
+  for (const ComparedCell& cell : comparison.cells) {
+    if (cell.choice.empty() || cell.decided_by != cell.labels) continue;
+    const auto [outcome, is_new] = outcomes.try_emplace(cell.labels);
+    if (is_new) order.push_back(cell.labels);
+    outcome->second.labels = cell.labels;
+    outcome->second.candidates.push_back({.value = cell.choice,
+                                          .score = summarize(final_values(cell, comparison.choice_by).values),
+                                          .diverged = cell.count_diverged()});
+  }
+  std::vector<ChoiceOutcome> all;
+  for (const auto& labels : order) {
+    ChoiceOutcome& outcome = outcomes.at(labels);
+    auto best = outcome.candidates.begin();
+    for (auto candidate = best; candidate != outcome.candidates.end(); ++candidate) {
+      if (is_better(*candidate, *best)) best = candidate;
+    }
+    best->is_chosen = true;
+    all.push_back(outcome);
+  }
+  const auto is_left_out = [&](const ComparedCell& cell) {
+    if (cell.choice.empty()) return false;
+    const auto outcome = outcomes.find(cell.decided_by);
+    BATCHPLUS_CHECK(outcome != outcomes.end(), "every choice is decided by a cell of the grid");
+    const auto& candidates = outcome->second.candidates;
+    return std::none_of(candidates.begin(), candidates.end(), [&](const ChoiceOutcome::Candidate& candidate) {
+      return candidate.is_chosen && candidate.value == cell.choice;
+    });
+  };
+  std::erase_if(comparison.cells, is_left_out);
+  return all;
+}
+
+SeedValues final_values(const ComparedCell& cell, const std::string& quantity) {
+  SeedValues result;
+  for (const ComparedRun& run : cell.runs) {
+    if (!run.is_done()) continue;
+    const auto value = final_value(*run.record, quantity);
+    if (!value) continue;
+    result.seeds.push_back(run.seed);
+    result.values.push_back(*value);
+  }
+  return result;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/statistics.h"
+#include "store/run_directory.h"
+
+namespace batchplus {
+
+/// A run with its place in a grid. Without a record it has not finished.
+struct ComparedRun {
+  std::string id = {};
+  int64_t seed = 0;
+  std::filesystem::path directory = {};
+  std::optional<RunRecord> record = {};
+
+  bool is_diverged() const;
+  /// Finished and not diverged.
+  bool is_done() const;
+};
+
+struct PublishedNumber {
+  double mean = 0;
+  std::optional<double> std = {};
+};
+
+/// The runs of one place in the grid, which differ by their seeds.
+struct ComparedCell {
+  /// One for each axis.
+  std::vector<std::string> labels = {};
+  std::vector<ComparedRun> runs = {};
+  std::optional<PublishedNumber> published = {};
+  /// One of several values that were tried here, like a learning rate, and the labels of the cell whose runs
+  /// decide which of them counts. Empty where there was nothing to choose.
+  std::string choice = {};
+  std::vector<std::string> decided_by = {};
+
+  size_t count_diverged() const;
+  size_t count_done() const;
+  size_t count_missing() const;
+};
+
+struct ComparedAxis {
+  std::string name = {};
+  std::vector<std::string> labels = {};
+};
+
+/// How the report of a comparison looks.
+struct ReportOptions {
+  std::vector<std::string> tables = {"test_accuracy"};
+  std::vector<std::string> curves = {"test_accuracy", "test_loss"};
+  /// epochs, evaluations or seconds.
+  std::string x_axis = "epochs";
+  /// Moving average over so many points; 1: none.
+  int64_t smooth = 1;
+};
+
+/// Runs in the cells of a grid. The last axis holds what is compared: the columns of tables, the lines of
+/// figures.
+struct Comparison {
+  std::string name = {};
+  std::string title = {};
+  /// Empty for runs without a spec.
+  std::string scale = {};
+  /// What the scale leaves out.
+  std::string scale_note = {};
+  std::vector<ComparedAxis> axes = {};
+  std::vector<ComparedCell> cells = {};
+  /// The key that was chosen, and the accuracy it was chosen by; empty without a choice.
+  std::string choice_key = {};
+  std::string choice_by = {};
+  ReportOptions options = {};
+
+  const ComparedAxis& columns() const { return axes.back(); }
+  /// The labels of all axes but the last that have cells, in the order of the grid.
+  std::vector<std::vector<std::string>> rows() const;
+  /// Null when the grid has no such cell.
+  const ComparedCell* find(const std::vector<std::string>& row, const std::string& column) const;
+};
+
+/// Reads the runs that have finished. Damaged ones are Errors.
+void read_runs(Comparison& comparison);
+
+/// What was tried for one cell, and what came of it.
+struct ChoiceOutcome {
+  std::vector<std::string> labels = {};
+  struct Candidate {
+    std::string value = {};
+    /// Of the accuracy it was chosen by, over the seeds that finished.
+    Summary score = {};
+    size_t diverged = 0;
+    bool is_chosen = false;
+  };
+  std::vector<Candidate> candidates = {};
+};
+
+/// Leaves in each cell the runs of the value that did best: with the fewest diverged runs, and of those the
+/// highest mean. Cells that another one decides for take its value. Returns what was compared.
+std::vector<ChoiceOutcome> settle_choices(Comparison& comparison);
+
+/// Values of the runs that finished, with their seeds.
+struct SeedValues {
+  std::vector<int64_t> seeds = {};
+  std::vector<double> values = {};
+};
+SeedValues final_values(const ComparedCell& cell, const std::string& quantity);
+
+}  // namespace batchplus

@@ -1,0 +1,120 @@
+#include "report/curves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+/// The values of the runs at one epoch.
+struct Moment {
+  std::vector<double> evaluations;
+  std::vector<double> seconds;
+  std::vector<double> values;
+};
+
+double mean_of(const std::vector<double>& values) {
+  return summarize(values).mean;
+}
+
+Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
+  std::map<double, Moment> moments;
+  Curve curve{.name = cell.labels.back(), .diverged = cell.count_diverged()};
+  for (const ComparedRun& run : cell.runs) {
+    if (!run.is_done()) continue;
+    bool is_in = false;
+    for (const Json& record : run.record->metrics) {
+      const auto value = value_of(record, quantity);
+      const auto epoch = value_of(record, "epoch");
+      if (!value || !epoch) continue;
+      Moment& moment = moments[*epoch];
+      moment.values.push_back(*value);
+      moment.evaluations.push_back(value_of(record, "gradient_evaluations").value_or(0));
+      moment.seconds.push_back(value_of(record, "seconds").value_or(0));
+      is_in = true;
+    }
+    if (is_in) ++curve.n;
+  }
+  for (const auto& [epoch, moment] : moments) {
+    curve.epochs.push_back(epoch);
+    curve.evaluations.push_back(mean_of(moment.evaluations));
+    curve.seconds.push_back(mean_of(moment.seconds));
+    const Summary summary = summarize(moment.values);
+    curve.mean.push_back(summary.mean);
+    if (curve.n > 1) curve.std.push_back(summary.std.value_or(0));
+  }
+  return curve;
+}
+
+/// Letters, digits and dashes of a label.
+std::string file_name(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      name.push_back(c);
+    } else if (!name.empty() && name.back() != '-') {
+      name.push_back('-');
+    }
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+const std::vector<double>& Curve::x(const std::string& axis) const {
+  if (axis == "evaluations") return evaluations;
+  return axis == "seconds" ? seconds : epochs;
+}
+
+std::string x_axis_label(const std::string& axis) {
+  if (axis == "epochs") return "epochs";
+  if (axis == "evaluations") return "gradient evaluations";
+  if (axis == "seconds") return "seconds of training";
+  throw Error("unknown x axis", {"x", axis, suggest_name(axis, {"epochs", "evaluations", "seconds"})});
+}
+
+std::vector<Panel> make_panels(const Comparison& comparison) {
+  std::vector<Panel> panels;
+  for (const std::string& name : comparison.options.curves) {
+    const ReportedQuantity& quantity = find_quantity(name, "curves");
+    for (const auto& row : comparison.rows()) {
+      Panel panel{.name = name, .title = join(row, ", "), .quantity = quantity, .curves = {}};
+      if (!row.empty()) panel.name = fmt::format("{}-{}", name, file_name(join(row, "-")));
+      const auto& columns = comparison.columns().labels;
+      for (size_t i = 0; i < columns.size(); ++i) {
+        const ComparedCell* cell = comparison.find(row, columns[i]);
+        if (cell == nullptr) continue;
+        Curve curve = make_curve(*cell, name);
+        curve.index = i;
+        if (!cell->choice.empty()) curve.name += fmt::format(", {} {}", comparison.choice_key, cell->choice);
+        if (!curve.mean.empty() || curve.diverged > 0) panel.curves.push_back(std::move(curve));
+      }
+      const bool is_drawable = std::any_of(panel.curves.begin(), panel.curves.end(),
+                                           [](const Curve& curve) { return !curve.mean.empty(); });
+      if (is_drawable) panels.push_back(std::move(panel));
+    }
+  }
+  return panels;
+}
+
+std::vector<double> moving_average(const std::vector<double>& values, int64_t window) {
+  std::vector<double> result;
+  const auto size = static_cast<int64_t>(values.size());
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t reach = std::min({(window - 1) / 2, i, size - 1 - i});
+    const auto begin = values.begin() + (i - reach);
+    const auto end = values.begin() + (i + reach + 1);
+    result.push_back(std::accumulate(begin, end, 0.0) / static_cast<double>(2 * reach + 1));
+  }
+  return result;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "report/comparison.h"
+#include "report/quantities.h"
+
+namespace batchplus {
+
+/// One line of a figure: a quantity after each epoch, over the seeds of a cell.
+struct Curve {
+  std::string name = {};
+  /// Its place on the compared axis, and so its colour.
+  size_t index = 0;
+  /// Runs in it, and those left out because they diverged.
+  size_t n = 0;
+  size_t diverged = 0;
+  std::vector<double> epochs = {};
+  std::vector<double> evaluations = {};
+  std::vector<double> seconds = {};
+  std::vector<double> mean = {};
+  /// Empty for a single run.
+  std::vector<double> std = {};
+
+  /// By the name of an axis: epochs, evaluations or seconds.
+  const std::vector<double>& x(const std::string& axis) const;
+};
+
+/// One picture: all curves of a row of the grid.
+struct Panel {
+  /// For file names: test_loss-ResNet32.
+  std::string name = {};
+  std::string title = {};
+  ReportedQuantity quantity = {};
+  std::vector<Curve> curves = {};
+};
+
+/// What the x axes are called. An Error for another name.
+std::string x_axis_label(const std::string& axis);
+
+/// A picture for each row of the grid and each quantity of the options that was recorded.
+std::vector<Panel> make_panels(const Comparison& comparison);
+
+/// Mean over `window` points around each, fewer near the ends, so that the first and the last value stay.
+std::vector<double> moving_average(const std::vector<double>& values, int64_t window);
+
+}  // namespace batchplus

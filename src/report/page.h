@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "report/curves.h"
+#include "report/metric_gaps.h"
+#include "report/table.h"
+
+namespace batchplus {
+
+/// Everything that a report shows.
+struct ReportContent {
+  Comparison comparison = {};
+  std::vector<Table> tables = {};
+  std::vector<Panel> panels = {};
+  std::vector<MetricGap> gaps = {};
+  /// Key to the different values that the runs have.
+  std::vector<std::pair<std::string, std::vector<std::string>>> provenance = {};
+  std::string made = {};
+};
+
+/// "18 of 20 done, 1 diverged, 1 missing".
+std::string describe_runs(const Comparison& comparison);
+
+/// One HTML file that needs nothing else. Links to run directories are relative to `directory`.
+std::string make_page(const ReportContent& content, const std::filesystem::path& directory);
+
+}  // namespace batchplus

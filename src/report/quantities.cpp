@@ -1,0 +1,81 @@
+#include "report/quantities.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "util/table.h"
+
+namespace batchplus {
+
+const std::vector<ReportedQuantity>& reported_quantities() {
+  static const std::vector<ReportedQuantity> kQuantities = {
+      {.name = "test_accuracy", .label = "test accuracy (%)", .digits = 2, .is_higher_better = true},
+      {.name = "test_loss", .label = "test loss"},
+      {.name = "validation_accuracy",
+       .label = "validation accuracy (%)",
+       .digits = 2,
+       .is_higher_better = true},
+      {.name = "validation_loss", .label = "validation loss"},
+      {.name = "train_accuracy", .label = "training accuracy (%)", .digits = 2, .is_higher_better = true},
+      {.name = "train_loss", .label = "training loss"},
+      {.name = "running_loss", .label = "running training loss"},
+      {.name = "loss_gap", .label = "loss gap"},
+      {.name = "accuracy_gap", .label = "accuracy gap (points)", .digits = 2},
+      {.name = "mean_squared_gradient_norm", .label = "E‖∇f_i‖²", .is_log = true, .is_metric = true},
+      {.name = "squared_full_gradient_norm", .label = "‖∇F‖²", .is_log = true, .is_metric = true},
+      {.name = "gradient_variance", .label = "gradient variance", .is_log = true, .is_metric = true},
+      {.name = "hessian_top", .label = "largest Hessian eigenvalue", .is_log = true, .is_metric = true},
+      {.name = "hessian_trace", .label = "Hessian trace", .is_log = true, .is_metric = true},
+      {.name = "sharpness_gaussian", .label = "sharpness S_σ", .is_log = true, .is_metric = true},
+      {.name = "sharpness_data", .label = "sharpness S_φ", .is_log = true, .is_metric = true},
+      {.name = "sharpness_data_second_order",
+       .label = "S_φ, second order",
+       .is_log = true,
+       .is_metric = true},
+      {.name = "sharpness_data_bound", .label = "bound of S_φ", .is_log = true, .is_metric = true},
+      {.name = "bound_terms", .label = "generalisation bound", .is_log = true, .is_metric = true},
+      {.name = "control_variate_correlation", .label = "control-variate correlation"},
+      {.name = "control_variate_variance_ratio", .label = "control-variate variance ratio"},
+      {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient"},
+      {.name = "lr", .label = "learning rate"},
+  };
+  return kQuantities;
+}
+
+const ReportedQuantity& find_quantity(const std::string& name, const std::string& where) {
+  return find_row(reported_quantities(), name, "quantity", where);
+}
+
+std::optional<double> value_of(const Json& record, const std::string& name) {
+  const auto found = record.find(name);
+  if (found == record.end()) return std::nullopt;
+  const Json& number = found->is_object() && found->contains("value") ? (*found)["value"] : *found;
+  if (!number.is_number()) return std::nullopt;
+  const auto value = number.get<double>();
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> final_value(const RunRecord& run, const std::string& name) {
+  if (const auto value = value_of(run.status, name)) return value;
+  const auto difference = [&](const char* a, const char* b) -> std::optional<double> {
+    const auto first = value_of(run.status, a);
+    const auto second = value_of(run.status, b);
+    return first && second ? std::optional(*first - *second) : std::nullopt;
+  };
+  if (name == "loss_gap") return difference("test_loss", "train_loss");
+  if (name == "accuracy_gap") return difference("train_accuracy", "test_accuracy");
+  return std::nullopt;
+}
+
+std::optional<double> best_value(const RunRecord& run, const ReportedQuantity& quantity) {
+  std::optional<double> best;
+  for (const Json& record : run.metrics) {
+    const auto value = value_of(record, quantity.name);
+    if (!value) continue;
+    const bool is_better = !best || (quantity.is_higher_better ? *value > *best : *value < *best);
+    if (is_better) best = value;
+  }
+  return best;
+}
+
+}  // namespace batchplus

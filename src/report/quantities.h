@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/run_directory.h"
+
+namespace batchplus {
+
+/// A number of a run's records that a report can show.
+struct ReportedQuantity {
+  /// The key in metrics.jsonl and status.json.
+  std::string name = {};
+  /// For headings and axes.
+  std::string label = {};
+  /// Digits after the point.
+  int digits = 4;
+  bool is_higher_better = false;
+  /// Spans orders of magnitude: drawn on a logarithmic axis.
+  bool is_log = false;
+  /// Measured by --metrics to say something about generalisation.
+  bool is_metric = false;
+};
+
+const std::vector<ReportedQuantity>& reported_quantities();
+/// An Error that names `where` and the nearest quantity when there is none.
+const ReportedQuantity& find_quantity(const std::string& name, const std::string& where);
+
+/// A record's value, whether a plain number or an object with a value; nothing when absent or not finite.
+std::optional<double> value_of(const Json& record, const std::string& name);
+
+/// The value at the end of training. The gaps also for runs that did not measure them.
+std::optional<double> final_value(const RunRecord& run, const std::string& name);
+/// The best value of all epochs.
+std::optional<double> best_value(const RunRecord& run, const ReportedQuantity& quantity);
+
+}  // namespace batchplus

@@ -1,0 +1,154 @@
+#include "report/write_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/figures.h"
+#include "report/page.h"
+#include "report/result_tables.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+void require_a_finished_run(const Comparison& comparison) {
+  size_t all = 0;
+  for (const ComparedCell& cell : comparison.cells) {
+    all += cell.runs.size();
+    if (cell.count_done() + cell.count_diverged() > 0) return;
+  }
+  throw Error("no run has finished", {comparison.name, fmt::format("{} runs", all), "run the sweep first"});
+}
+
+/// Every key of provenance.json with the different values that runs have, in order of appearance.
+std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance(
+    const Comparison& comparison) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> all;
+  for (const ComparedCell& cell : comparison.cells) {
+    for (const ComparedRun& run : cell.runs) {
+      if (!run.record) continue;
+      for (const auto& [key, value] : run.record->provenance.items()) {
+        const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+        auto row =
+            std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == key; });
+        if (row == all.end()) row = all.insert(all.end(), {key, {}});
+        auto& values = row->second;
+        if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+      }
+    }
+  }
+  // Of the moments when runs started the first and the last are enough.
+  for (auto& [key, values] : all) {
+    if (key != "started" || values.size() < 2) continue;
+    std::sort(values.begin(), values.end());
+    values = {fmt::format("{} to {}", values.front(), values.back())};
+  }
+  return all;
+}
+
+std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
+  std::vector<Table> tables;
+  for (const std::string& name : comparison.options.tables) {
+    const ReportedQuantity& quantity = find_quantity(name, "tables");
+    tables.push_back(result_table(comparison, quantity, RunValue::kFinal));
+    tables.push_back(result_table(comparison, quantity, RunValue::kBest));
+    tables.push_back(paired_table(comparison, quantity));
+    tables.push_back(cell_table(comparison, quantity));
+  }
+  if (!outcomes.empty()) tables.push_back(choice_table(comparison, outcomes));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+std::string make_markdown(const ReportContent& content, const std::vector<std::string>& figures) {
+  const Comparison& comparison = content.comparison;
+  std::string text = fmt::format("# {}\n\n", comparison.title);
+  if (!comparison.scale.empty())
+    text += fmt::format("Scale **{}**: {}\n\n", comparison.scale, comparison.scale_note);
+  text += fmt::format("Runs: {}. Made {}.\n\n", describe_runs(comparison), content.made);
+  for (const Table& table : content.tables) text += to_markdown(table, "index.html") + "\n";
+  for (const std::string& name : figures) text += fmt::format("![{}](figures/{}.svg)\n\n", name, name);
+  return text;
+}
+
+Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
+  Json labels = Json::object();
+  for (size_t i = 0; i < comparison.axes.size(); ++i) labels[comparison.axes[i].name] = cell.labels[i];
+  Json json = {{"cell", std::move(labels)}};
+  if (!cell.choice.empty()) json[comparison.choice_key] = cell.choice;
+  json["done"] = cell.count_done();
+  json["diverged"] = cell.count_diverged();
+  json["missing"] = cell.count_missing();
+  for (const std::string& name : comparison.options.tables) {
+    const Summary summary = summarize(final_values(cell, name).values);
+    if (summary.n == 0) continue;
+    json[name] = {{"mean", summary.mean}, {"n", summary.n}};
+    if (summary.std) json[name]["std"] = *summary.std;
+  }
+  if (cell.published) json["published"] = cell.published->mean;
+  Json ids = Json::array();
+  for (const ComparedRun& run : cell.runs) ids.push_back(run.id);
+  json["runs"] = std::move(ids);
+  return json;
+}
+
+}  // namespace
+
+WrittenReport write_report(Comparison comparison, const fs::path& directory, bool has_figures) {
+  for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
+  read_runs(comparison);
+  require_a_finished_run(comparison);
+  ReportContent content;
+  // Runs that were tried and not chosen say as much about metrics and gaps as the others.
+  content.gaps = compare_metrics_with_gaps(comparison);
+  const std::vector<ChoiceOutcome> outcomes = settle_choices(comparison);
+  content.tables = make_tables(comparison, outcomes);
+  content.panels = make_panels(comparison);
+  content.provenance = collect_provenance(comparison);
+  content.made = utc_timestamp();
+  content.comparison = std::move(comparison);
+  const Comparison& settled = content.comparison;
+
+  for (const char* folder : {"tables", "figures"}) {
+    fs::remove_all(directory / folder);
+    make_directories(directory / folder);
+  }
+  Json json = {{"title", settled.title}, {"scale", settled.scale}, {"runs", describe_runs(settled)}};
+  std::string text;
+  Json table_names = Json::array();
+  for (const Table& table : content.tables) {
+    const fs::path base = directory / "tables" / table.name;
+    write_file_atomically(base.string() + ".txt", to_text(table));
+    write_file_atomically(base.string() + ".md", to_markdown(table, "../index.html"));
+    write_file_atomically(base.string() + ".tex", to_latex(table));
+    write_file_atomically(base.string() + ".csv", to_csv(table));
+    text += to_text(table) + "\n";
+    table_names.push_back(table.name);
+  }
+  for (const std::string& name : settled.options.tables) {
+    write_file_atomically(directory / "tables" / ("cells-" + name + ".csv"),
+                          cells_csv(settled, find_quantity(name, "tables")));
+  }
+  std::vector<std::string> figures;
+  if (has_figures) {
+    figures = draw_figures(content.panels, content.gaps, settled.columns().labels, settled.options,
+                           directory / "figures");
+  }
+  write_file_atomically(directory / "report.md", make_markdown(content, figures));
+  write_file_atomically(directory / "index.html", make_page(content, directory));
+
+  Json cells = Json::array();
+  for (const ComparedCell& cell : settled.cells) cells.push_back(cell_json(settled, cell));
+  json["cells"] = std::move(cells);
+  json["tables"] = std::move(table_names);
+  json["figures"] = figures;
+  json["page"] = (directory / "index.html").string();
+  return {std::move(content.comparison), std::move(text), std::move(json)};
+}
+
+}  // namespace batchplus

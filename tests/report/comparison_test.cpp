@@ -1,0 +1,181 @@
+#include "report/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "report/arrange.h"
+#include "report/curves.h"
+#include "report/metric_gaps.h"
+#include "support/expect_error.h"
+#include "support/finished_run.h"
+#include "support/scratch.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::FinishedRun;
+using testing::Scratch;
+using testing::write_run;
+
+ComparedRun run_at(const fs::path& directory, int64_t seed) {
+  return {.id = directory.filename(), .seed = seed, .directory = directory};
+}
+
+/// BP-SVRG decides between two learning rates, B-SVRG takes the same one.
+struct Tried {
+  Scratch scratch;
+  Comparison comparison{.name = "t", .title = "t", .choice_key = "lr", .choice_by = "validation_accuracy"};
+
+  Tried() { comparison.axes = {{"method", {"BP-SVRG", "B-SVRG"}}}; }
+
+  void add(const std::string& method, const std::string& rate, const std::vector<FinishedRun>& runs) {
+    ComparedCell cell{.labels = {method}, .choice = rate, .decided_by = {"BP-SVRG"}};
+    for (const FinishedRun& run : runs) {
+      const fs::path directory = scratch / (method + rate + "-" + std::to_string(run.seed));
+      write_run(directory, run);
+      cell.runs.push_back(run_at(directory, run.seed));
+    }
+    comparison.cells.push_back(cell);
+  }
+};
+
+TEST(Comparison, TakesTheValueThatDidBestAndTheSameForItsFollower) {
+  Tried tried;
+  tried.add("BP-SVRG", "0.5",
+            {{.seed = 1, .validation_accuracy = 60}, {.seed = 2, .validation_accuracy = 62}});
+  tried.add("BP-SVRG", "1.0",
+            {{.seed = 1, .validation_accuracy = 65}, {.seed = 2, .validation_accuracy = 58}});
+  // On its own B-SVRG would take 0.5.
+  tried.add("B-SVRG", "0.5", {{.seed = 1, .validation_accuracy = 90}});
+  tried.add("B-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 10}});
+  read_runs(tried.comparison);
+  const auto outcomes = settle_choices(tried.comparison);
+  ASSERT_EQ(tried.comparison.cells.size(), 2U);
+  for (const ComparedCell& cell : tried.comparison.cells) EXPECT_EQ(cell.choice, "1.0");
+  ASSERT_EQ(outcomes.size(), 1U);
+  ASSERT_EQ(outcomes[0].candidates.size(), 2U);
+  EXPECT_EQ(outcomes[0].candidates[0].score.mean, 61);
+  EXPECT_EQ(outcomes[0].candidates[1].score.mean, 61.5);
+  EXPECT_TRUE(outcomes[0].candidates[1].is_chosen);
+}
+
+TEST(Comparison, AValueThatDivergedIsTakenLast) {
+  Tried tried;
+  tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 80}, {.seed = 2, .status = "diverged"}});
+  tried.add("BP-SVRG", "0.5",
+            {{.seed = 1, .validation_accuracy = 60}, {.seed = 2, .validation_accuracy = 60}});
+  read_runs(tried.comparison);
+  settle_choices(tried.comparison);
+  ASSERT_EQ(tried.comparison.cells.size(), 1U);
+  EXPECT_EQ(tried.comparison.cells[0].choice, "0.5");
+}
+
+TEST(Comparison, CountsRunsThatAreNotThereAndThoseStillRunning) {
+  const Scratch scratch;
+  write_run(scratch / "a", {});
+  write_run(scratch / "b", {.status = "running"});
+  write_run(scratch / "c", {.status = "diverged"});
+  Comparison comparison;
+  comparison.cells = {{.labels = {"x"},
+                       .runs = {run_at(scratch / "a", 1), run_at(scratch / "b", 2), run_at(scratch / "c", 3),
+                                run_at(scratch / "d", 4)}}};
+  read_runs(comparison);
+  EXPECT_EQ(comparison.cells[0].count_done(), 1U);
+  EXPECT_EQ(comparison.cells[0].count_diverged(), 1U);
+  EXPECT_EQ(comparison.cells[0].count_missing(), 2U);
+}
+
+TEST(Arrange, MakesAxesOfTheKeysThatDiffer) {
+  const Scratch scratch;
+  // The coefficient follows from the method, the learning rate does not.
+  for (const std::string method : {"nag", "bp-svrg"}) {
+    for (const std::string rate : {"0.1", "0.05"}) {
+      for (const int64_t seed : {1, 2}) {
+        const std::string coefficient = method == "nag" ? "0" : "1";
+        write_run(scratch / fmt::format("{}-{}-{}", method, rate, seed),
+                  {.method = method,
+                   .seed = seed,
+                   .more_config = fmt::format("lr = {}\ncoefficient = \"{}\"\nout = \"{}\"\n", rate,
+                                              coefficient, seed)});
+      }
+    }
+  }
+  const auto runs = find_runs({scratch.path()});
+  ASSERT_EQ(runs.size(), 8U);
+  const Comparison comparison = arrange_runs(runs);
+  ASSERT_EQ(comparison.axes.size(), 2U);
+  EXPECT_EQ(comparison.axes[0].name, "lr");
+  EXPECT_EQ(comparison.axes[0].labels, (std::vector<std::string>{"0.05", "0.1"}));
+  EXPECT_EQ(comparison.columns().name, "method");
+  ASSERT_EQ(comparison.cells.size(), 4U);
+  for (const ComparedCell& cell : comparison.cells) EXPECT_EQ(cell.runs.size(), 2U);
+  EXPECT_EQ(comparison.cells[0].labels, (std::vector<std::string>{"0.05", "bp-svrg"}));
+}
+
+TEST(Arrange, OneRunIsAComparisonToo) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.method = "sam"});
+  const Comparison comparison = arrange_runs(find_runs({scratch / "a"}));
+  ASSERT_EQ(comparison.cells.size(), 1U);
+  EXPECT_EQ(comparison.cells[0].labels, std::vector<std::string>{"sam"});
+}
+
+TEST(Arrange, SaysWhereThereIsNoRun) {
+  const Scratch scratch;
+  expect_error([&] { find_runs({scratch.path()}); }, {"there is no run here"});
+  expect_error([&] { find_runs({scratch / "nowhere"}); }, {"not a directory"});
+}
+
+TEST(Curves, AverageOverSeedsAtEachEpoch) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.seed = 1, .test_accuracies = {10, 30}});
+  write_run(scratch / "b", {.seed = 2, .test_accuracies = {20, 50}});
+  write_run(scratch / "c", {.seed = 3, .status = "diverged", .test_accuracies = {99}});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  comparison.options.curves = {"test_accuracy"};
+  read_runs(comparison);
+  const auto panels = make_panels(comparison);
+  ASSERT_EQ(panels.size(), 1U);
+  const Curve& curve = panels[0].curves.at(0);
+  EXPECT_EQ(curve.n, 2U);
+  EXPECT_EQ(curve.diverged, 1U);
+  EXPECT_EQ(curve.mean, (std::vector<double>{15, 40}));
+  EXPECT_NEAR(curve.std[1], std::sqrt(200.0), 1e-12);
+  EXPECT_EQ(curve.evaluations, (std::vector<double>{40, 80}));
+  EXPECT_EQ(curve.x("seconds"), (std::vector<double>{0.5, 1}));
+}
+
+TEST(Curves, MovingAverageKeepsTheEnds) {
+  EXPECT_EQ(moving_average({0, 3, 6, 0, 12, 9}, 3), (std::vector<double>{0, 3, 3, 6, 7, 9}));
+  EXPECT_EQ(moving_average({0, 3, 6, 0, 12}, 5), (std::vector<double>{0, 3, 4.2, 6, 12}));
+  EXPECT_EQ(moving_average({1, 2}, 1), (std::vector<double>{1, 2}));
+  EXPECT_TRUE(moving_average({}, 5).empty());
+}
+
+TEST(MetricGaps, RankEveryRunThatMeasured) {
+  const Scratch scratch;
+  // The gap grows with the seed and the metric falls; one run measured nothing and one diverged.
+  for (const int64_t seed : {1, 2, 3, 4}) {
+    write_run(scratch / fmt::format("{}", seed),
+              {.seed = seed,
+               .more_result = {{"mean_squared_gradient_norm", {{"value", 10.0 / static_cast<double>(seed)}}},
+                               {"loss_gap", {{"value", 0.1 * static_cast<double>(seed)}}}}});
+  }
+  write_run(scratch / "5", {.seed = 5});
+  write_run(scratch / "6", {.seed = 6, .status = "diverged"});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  const auto gaps = compare_metrics_with_gaps(comparison);
+  ASSERT_EQ(gaps.size(), 2U) << "against both gaps";
+  EXPECT_EQ(gaps[0].metric.name, "mean_squared_gradient_norm");
+  EXPECT_EQ(gaps[0].gap.name, "loss_gap");
+  EXPECT_EQ(gaps[0].points.size(), 4U);
+  EXPECT_NEAR(gaps[0].correlation.tau.value(), -1, 1e-12);
+  // Not measured, but the training and test accuracies of every run give it.
+  EXPECT_EQ(gaps[1].gap.name, "accuracy_gap");
+  EXPECT_NEAR(gaps[1].points[0].gap, 10, 1e-12);
+}
+
+}  // namespace
+}  // namespace batchplus

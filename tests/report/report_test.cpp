@@ -1,0 +1,179 @@
+#include "report/write_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/arrange.h"
+#include "report/result_tables.h"
+#include "support/expect_error.h"
+#include "support/finished_run.h"
+#include "support/scratch.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Scratch;
+using testing::write_run;
+
+/// Three methods over three seeds: nag clearly ahead of sgd, sam too close to nag to tell, one sgd diverged.
+struct Methods {
+  Scratch scratch;
+  Comparison comparison;
+
+  Methods() {
+    const std::vector<double> noise = {0.0, 1.0, -1.0};
+    for (int64_t seed = 1; seed <= 3; ++seed) {
+      const double shift = noise[static_cast<size_t>(seed - 1)];
+      write("nag", seed, {.test_accuracies = {40, 62 + shift}});
+      write("sam", seed, {.test_accuracies = {70, 61.5 - shift}});
+      write("sgd", seed, {.status = seed == 3 ? "diverged" : "done", .test_accuracies = {30, 50 + shift}});
+    }
+    comparison = arrange_runs(find_runs({scratch / "runs"}));
+    comparison.cells[0].published = {{.mean = 61.25, .std = 0.5}};
+  }
+  void write(const std::string& method, int64_t seed, testing::FinishedRun run) {
+    run.method = method;
+    run.seed = seed;
+    write_run(scratch / fmt::format("runs/{}-{}", method, seed), run);
+  }
+};
+
+TEST(ResultTable, ShowsMeanSpreadCountAndThePapersNumber) {
+  Methods methods;
+  read_runs(methods.comparison);
+  const Table table = result_table(methods.comparison, find_quantity("test_accuracy", ""), RunValue::kFinal);
+  ASSERT_EQ(table.rows.size(), 1U);
+  const auto& row = table.rows[0];
+  ASSERT_EQ(row.size(), 3U);
+  EXPECT_EQ(row[0].text, "62.00 ± 1.00 (3)");
+  EXPECT_EQ(row[0].note, "paper 61.25 ± 0.50, +0.75");
+  EXPECT_EQ(row[1].text, "61.50 ± 1.00 (3)");
+  EXPECT_EQ(row[2].text, "50.50 ± 0.71 (2; 1 diverged)") << "what diverged is said";
+  EXPECT_TRUE(row[0].is_bold);
+  EXPECT_TRUE(row[1].is_bold) << "a paired test does not tell it from the best";
+  EXPECT_FALSE(row[2].is_bold);
+}
+
+TEST(ResultTable, BestIsTheBestEpochOfEachRun) {
+  Methods methods;
+  read_runs(methods.comparison);
+  const Table table = result_table(methods.comparison, find_quantity("test_accuracy", ""), RunValue::kBest);
+  EXPECT_EQ(table.rows[0][1].text, "70.00 ± 0.00 (3)");
+}
+
+TEST(ResultTable, SaysWhenEveryRunDivergedOrNoneIsThere) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.method = "sgd", .status = "diverged"});
+  write_run(scratch / "b", {.method = "nag"});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  comparison.cells[0].runs[0].directory = scratch / "gone";
+  read_runs(comparison);
+  const Table table = result_table(comparison, find_quantity("test_accuracy", ""), RunValue::kFinal);
+  EXPECT_EQ(table.rows[0][0].text, "none of 1");
+  EXPECT_EQ(table.rows[0][0].style, "missing");
+  EXPECT_EQ(table.rows[0][1].text, "diverged (1)");
+}
+
+TEST(PairedTable, PairsSharedSeeds) {
+  Methods methods;
+  read_runs(methods.comparison);
+  const Table table = paired_table(methods.comparison, find_quantity("test_accuracy", ""));
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0][0].text, "nag − sam");
+  EXPECT_EQ(table.rows[0][1].text, "+0.50");
+  EXPECT_EQ(table.rows[0][3].text, "3");
+  // Seeds 1 and 2: 62 - 50 and 63 - 51.
+  EXPECT_EQ(table.rows[1][0].text, "nag − sgd");
+  EXPECT_EQ(table.rows[1][1].text, "+12.00");
+  EXPECT_EQ(table.rows[1][3].text, "2");
+}
+
+TEST(Table, IsWrittenInEveryFormat) {
+  Table table{
+      .name = "t",
+      .title = "A_title",
+      .header = {"network & co", "x|y"},
+      .label_columns = 1,
+      .rows = {{{.text = "<b>"}, {.text = "1 ± 2", .is_bold = true, .note = "paper 3", .anchor = "cell-0"}}},
+      .note = "50 %"};
+  EXPECT_EQ(to_text(table),
+            "A_title\n\n"
+            "network & co      x|y\n"
+            "---------------------\n"
+            "<b>            *1 ± 2\n"
+            "              paper 3\n"
+            "\n50 %\n");
+  EXPECT_THAT(to_markdown(table, "index.html"),
+              HasSubstr("| network & co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
+                        "2](index.html#cell-0)**<br>paper 3 |"));
+  const std::string latex = to_latex(table);
+  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lr}\n\\toprule\n  network \\& co & x|y \\\\\n\\midrule\n"));
+  EXPECT_THAT(latex, HasSubstr("\\textbf{1 $\\pm$ 2}"));
+  EXPECT_THAT(latex, HasSubstr("\\caption{A\\_title. 50 \\%}"));
+  EXPECT_EQ(to_csv(table), "network & co,x|y\n<b>,1 ± 2\n");
+  EXPECT_THAT(to_html(table),
+              HasSubstr("<th>&lt;b&gt;</th><td class=\"number best\"><a href=\"#cell-0\">1 ± 2</a>"));
+}
+
+TEST(Report, WritesTablesFiguresAndAPage) {
+  Methods methods;
+  methods.comparison.title = "</script><b>methods";
+  const fs::path out = methods.scratch / "out";
+  const WrittenReport report = write_report(methods.comparison, out);
+  EXPECT_EQ(report.json["runs"], "8 of 9 done, 1 diverged");
+  for (const char* table :
+       {"test_accuracy", "best_test_accuracy", "test_accuracy_paired", "test_accuracy_cells"}) {
+    for (const char* ending : {".txt", ".md", ".tex", ".csv"}) {
+      EXPECT_TRUE(fs::exists(out / "tables" / (std::string(table) + ending))) << table << ending;
+    }
+  }
+  const std::map<std::string, std::string> magic = {{".svg", "<?xml"}, {".png", "\x89PNG"}, {".pdf", "%PDF"}};
+  for (const char* figure : {"figure", "test_accuracy", "test_loss"}) {
+    for (const auto& [ending, start] : magic) {
+      const std::string bytes = read_file(out / "figures" / (figure + ending));
+      EXPECT_TRUE(bytes.starts_with(start)) << figure << ending;
+    }
+  }
+  const std::string page = read_file(out / "index.html");
+  EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;b&gt;methods</h1>"));
+  EXPECT_THAT(page, Not(HasSubstr("src=\"http")));
+  EXPECT_THAT(page, HasSubstr("href=\"../runs/nag-1/\""));
+  EXPECT_THAT(page, HasSubstr("method = &quot;nag&quot;"));
+  // Numbers that other programs read: labels, then n, diverged, missing, mean.
+  const auto lines = split(read_file(out / "tables" / "cells-test_accuracy.csv"), '\n');
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_TRUE(lines[1].starts_with("nag,,3,0,0,62,1,")) << lines[1];
+  EXPECT_TRUE(lines[3].starts_with("sgd,,2,1,0,50.5,")) << lines[3];
+}
+
+TEST(Report, NeedsAFinishedRunAndKnownQuantities) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.status = "running"});
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  expect_error([&] { write_report(comparison, scratch / "out"); }, {"no run has finished"});
+  EXPECT_FALSE(fs::exists(scratch / "out"));
+  Comparison misspelt = comparison;
+  misspelt.options.tables = {"test_acuracy"};
+  expect_error([&] { write_report(misspelt, scratch / "out"); }, {"did you mean 'test_accuracy'?"});
+}
+
+// The figures of the page and those that gnuplot draws have the same colours.
+TEST(Report, DrawsWithTheColoursOfThePage) {
+  const std::string style = read_file(fs::path(BATCHPLUS_SOURCE_DIR) / "src/report/page/style.css");
+  const std::string figures = read_file(fs::path(BATCHPLUS_SOURCE_DIR) / "src/report/figures.cpp");
+  for (int i = 0; i < 10; ++i) {
+    const size_t at = style.find(fmt::format("--series-{}: #", i));
+    ASSERT_NE(at, std::string::npos);
+    const std::string colour = style.substr(style.find('#', at), 7);
+    EXPECT_THAT(figures, HasSubstr(colour));
+  }
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/run_directory.h"
+
+namespace batchplus::testing {
+
+/// What a finished run recorded, as far as reports look at it.
+struct FinishedRun {
+  std::string method = "nag";
+  int64_t seed = 1;
+  std::string status = "done";
+  /// After each epoch.
+  std::vector<double> test_accuracies = {50};
+  double validation_accuracy = 0;
+  std::string more_config = "";
+  Json more_result = Json::object();
+};
+
+/// Writes it as training does.
+inline void write_run(const std::filesystem::path& directory, const FinishedRun& run) {
+  RunWriter writer(directory,
+                   fmt::format("dataset = \"cifar10\"\nmethod = \"{}\"\nseed = {}\n{}", run.method, run.seed,
+                               run.more_config),
+                   {{"commit", "abc"}, {"threads", 1}, {"started", "2026-01-01T00:00:00Z"}});
+  int epoch = 0;
+  for (const double accuracy : run.test_accuracies) {
+    ++epoch;
+    writer.record({{"epoch", epoch},
+                   {"gradient_evaluations", 40 * epoch},
+                   {"seconds", 0.5 * epoch},
+                   {"test_accuracy", accuracy},
+                   {"test_loss", 3 - accuracy / 50}});
+  }
+  Json result = {{"gradient_evaluations", 40 * epoch},
+                 {"seconds", 0.5 * epoch},
+                 {"train_accuracy", run.test_accuracies.back() + 10},
+                 {"train_loss", 1.0},
+                 {"test_accuracy", run.test_accuracies.back()},
+                 {"test_loss", 3 - run.test_accuracies.back() / 50},
+                 {"validation_accuracy", run.validation_accuracy}};
+  result.update(run.more_result);
+  writer.set_status(run.status, result);
+}
+
+}  // namespace batchplus::testing
