@@ -16,6 +16,7 @@ constexpr int kExitDiverged = 3;
 struct TrainCommand {
   std::string config_file;
   ConfigOverrides overrides;
+  bool has_tensorboard = false;
 };
 
 std::string optional_number(const Json& result, const char* key, const char* format) {
@@ -40,8 +41,9 @@ int run_train(const TrainCommand& command, const GlobalOptions& options) {
   RunConfig config;
   if (!command.config_file.empty()) read_config_file(config, command.config_file);
   command.overrides.apply(config);
-  const RunOutcome outcome =
-      run_training(config, {.device = parse_device(options.device), .is_quiet = options.is_quiet});
+  const RunOutcome outcome = run_training(config, {.device = parse_device(options.device),
+                                                   .is_quiet = options.is_quiet,
+                                                   .has_tensorboard = command.has_tensorboard});
   if (outcome.is_diverged) {
     fmt::print(
         stderr,
@@ -66,6 +68,8 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   auto command = std::make_shared<TrainCommand>();
   train->add_option("--config", command->config_file,
                     "TOML file with the options below as keys (lr, inner_batch, ...)");
+  train->add_flag("--tensorboard", command->has_tensorboard,
+                  "also write events for TensorBoard, into RUNDIR/tensorboard");
   add_config_options(*train, command->overrides, [](const ConfigField&) { return true; });
   train->callback([command, &options, &action] {
     action = [command, &options] { return run_train(*command, options); };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "experiment/measuring.h"
 #include "experiment/method_config.h"
@@ -12,6 +13,7 @@
 #include "methods/registry.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
+#include "store/event_file.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/progress.h"
@@ -111,6 +113,56 @@ Json record_json(const EpochRecord& record, int64_t inner_batch) {
   return json;
 }
 
+/// The numbers of a record under TensorBoard's names: test/loss, metrics/loss_gap, ...
+std::vector<std::pair<std::string, double>> scalars_of(const Json& record) {
+  static const std::map<std::string, std::string> kTags = {{"running_loss", "train/running_loss"},
+                                                           {"lr", "train/lr"},
+                                                           {"test_loss", "test/loss"},
+                                                           {"test_accuracy", "test/accuracy"},
+                                                           {"validation_loss", "validation/loss"},
+                                                           {"validation_accuracy", "validation/accuracy"}};
+  std::vector<std::pair<std::string, double>> scalars;
+  for (const auto& [key, entry] : record.items()) {
+    const auto tag = kTags.find(key);
+    if (tag != kTags.end() && entry.is_number()) scalars.emplace_back(tag->second, entry.get<double>());
+    const bool is_metric = entry.is_object() && entry.contains("value") && entry["value"].is_number();
+    if (is_metric) scalars.emplace_back(fmt::format("metrics/{}", key), entry["value"].get<double>());
+  }
+  return scalars;
+}
+
+/// A run's records as it writes them: into its directory, and for TensorBoard if wanted.
+class Records {
+ public:
+  Records(const RunConfig& config, const RunEnvironment& environment) {
+    if (config.out.empty()) return;
+    writer_.emplace(config.out, to_toml(config), provenance(environment.device.str()));
+    if (!environment.has_tensorboard) return;
+    events_.emplace(writer_->layout().events());
+    std::string indented = to_toml(config);
+    for (size_t at = 0; (at = indented.find('\n', at)) != std::string::npos; at += 5)
+      indented.insert(at + 1, "    ");
+    events_->add_text("config", fmt::format("    {}", indented));
+  }
+
+  void add(const Json& record) {
+    if (!writer_) return;
+    writer_->record(record);
+    // Runs at equal gradient evaluations are then above each other.
+    if (events_)
+      events_->add_scalars(std::llround(record["gradient_evaluations"].get<double>()), scalars_of(record));
+  }
+  void finish(const Json& result) {
+    if (writer_) writer_->set_status(result["status"], result);
+  }
+  /// Null without a run directory.
+  const RunLayout* layout() const { return writer_ ? &writer_->layout() : nullptr; }
+
+ private:
+  std::optional<RunWriter> writer_;
+  std::optional<EventFile> events_;
+};
+
 /// The result, but for what needs the model.
 Json result_json(const TrainResult& trained, int64_t inner_batch, const GradientBudget& budget) {
   const EpochRecord& last = trained.last;
@@ -128,6 +180,9 @@ Json result_json(const TrainResult& trained, int64_t inner_batch, const Gradient
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   check_without_data(config);
+  if (environment.has_tensorboard && config.out.empty()) {
+    throw Error("event files go into a run directory", {"--tensorboard", "", "name one with --out"});
+  }
   const RunData data = load_run_data(config);
   const DatasetViews& views = data.views;
   const int64_t n = views.train.size();
@@ -158,8 +213,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
       config, {model, parameters, views.train, views.test, data.normalization, environment.device}, progress);
   probes.watch(method);
 
-  std::optional<RunWriter> writer;
-  if (!config.out.empty()) writer.emplace(config.out, to_toml(config), provenance(environment.device.str()));
+  Records records(config, environment);
 
   const auto evaluate_on = [&](const ImageView& view) {
     return evaluate(model, samples_of(view, data.normalization, environment.device, model.memory_format));
@@ -174,7 +228,7 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
                        [&](const EpochRecord& record) {
                          progress.print_line(describe(record));
                          if (!record.metrics.empty()) progress.print_line(describe_metrics(record.metrics));
-                         if (writer) writer->record(record_json(record, config.inner_batch));
+                         records.add(record_json(record, config.inner_batch));
                        },
                    .on_progress =
                        [&](double done, double total, const std::string& label) {
@@ -196,9 +250,9 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   // Weights that are not finite are of no use, and must not replace a file that is.
   if (!trained.is_diverged) {
     if (!config.save_weights.empty()) write_weights(config.save_weights, weights);
-    if (writer) write_weights(writer->layout().weights(), weights);
+    if (records.layout() != nullptr) write_weights(records.layout()->weights(), weights);
   }
-  if (writer) writer->set_status(result["status"], result);
+  records.finish(result);
   return {result, trained.is_diverged};
 }
 

@@ -10,6 +10,8 @@ namespace batchplus {
 struct RunEnvironment {
   torch::Device device = torch::kCPU;
   bool is_quiet = false;
+  /// Also writes events for TensorBoard into the run directory.
+  bool has_tensorboard = false;
   /// Told the share of the run that is done; may be empty.
   std::function<void(double fraction)> on_progress = nullptr;
 };

@@ -20,6 +20,8 @@ struct RunLayout {
   std::filesystem::path provenance() const { return root / "provenance.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path status() const { return root / "status.json"; }
+  /// Event files for TensorBoard.
+  std::filesystem::path events() const { return root / "tensorboard"; }
   std::filesystem::path weights() const { return root / "weights.pt"; }
 };
 

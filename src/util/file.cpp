@@ -98,10 +98,14 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   sync_directory(path.parent_path());
 }
 
-void append_line(const fs::path& path, std::string_view line) {
+void append_bytes(const fs::path& path, std::string_view bytes) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (file.number() < 0) throw_system_error("cannot append to file", path, errno);
-  write_all(file.number(), fmt::format("{}\n", line), path);
+  write_all(file.number(), bytes, path);
+}
+
+void append_line(const fs::path& path, std::string_view line) {
+  append_bytes(path, fmt::format("{}\n", line));
 }
 
 void make_directories(const fs::path& path) {

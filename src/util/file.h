@@ -20,6 +20,8 @@ std::string read_file(const std::filesystem::path& path);
 /// On failure an Error is thrown and whatever was at `path` is still there.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// Appends with a single write.
+void append_bytes(const std::filesystem::path& path, std::string_view bytes);
 /// Appends one line and its newline with a single write.
 void append_line(const std::filesystem::path& path, std::string_view line);
 

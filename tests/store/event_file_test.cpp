@@ -1,0 +1,141 @@
+#include "store/event_file.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <variant>
+
+#include "support/scratch.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+using testing::Scratch;
+
+// An independent reader, from the published descriptions of TFRecord files and of protobuf's wire format: no
+// code of the writer, of protobuf or of Boost.
+
+/// CRC-32C bit by bit.
+uint32_t slow_crc32c(std::string_view bytes) {
+  uint32_t crc = ~0U;
+  for (const char byte : bytes) {
+    crc ^= static_cast<uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78U : 0);
+  }
+  return ~crc;
+}
+
+uint64_t fixed(std::string_view bytes, size_t size) {
+  uint64_t value = 0;
+  for (size_t i = size; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes.at(i));
+  return value;
+}
+
+bool is_masked_crc(uint32_t stored, std::string_view bytes) {
+  const uint32_t rotated = stored - 0xa282ead8;
+  return ((rotated << 15) | (rotated >> 17)) == slow_crc32c(bytes);
+}
+
+/// The messages of a file; a failure for each record whose sums are wrong.
+std::vector<std::string> messages_of(const std::string& file) {
+  std::vector<std::string> messages;
+  std::string_view rest = file;
+  while (!rest.empty()) {
+    const std::string_view head = rest.substr(0, 8);
+    const size_t size = fixed(head, 8);
+    EXPECT_TRUE(is_masked_crc(static_cast<uint32_t>(fixed(rest.substr(8), 4)), head));
+    const std::string_view message = rest.substr(12, size);
+    EXPECT_EQ(message.size(), size);
+    EXPECT_TRUE(is_masked_crc(static_cast<uint32_t>(fixed(rest.substr(12 + size), 4)), message));
+    messages.emplace_back(message);
+    rest.remove_prefix(12 + size + 4);
+  }
+  return messages;
+}
+
+/// Field number to what the fields hold, in order: varints and fixed numbers as integers, the rest as bytes.
+using Field = std::variant<uint64_t, std::string>;
+std::multimap<int, Field> fields_of(std::string_view message) {
+  std::multimap<int, Field> fields;
+  const auto varint = [&] {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<uint8_t>(message.at(0));
+      message.remove_prefix(1);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (!message.empty()) {
+    const uint64_t key = varint();
+    const int number = static_cast<int>(key >> 3);
+    const size_t kind = key & 7;
+    if (kind == 0) {
+      fields.emplace(number, varint());
+      continue;
+    }
+    const size_t size = kind == 1 ? 8 : kind == 5 ? 4 : varint();
+    if (kind == 2) {
+      fields.emplace(number, std::string(message.substr(0, size)));
+    } else {
+      fields.emplace(number, fixed(message, size));
+    }
+    message.remove_prefix(size);
+  }
+  return fields;
+}
+
+template <class Type>
+Type only(const std::multimap<int, Field>& fields, int number) {
+  EXPECT_EQ(fields.count(number), 1U) << "field " << number;
+  return std::get<Type>(fields.find(number)->second);
+}
+
+TEST(EventFile, IsReadByAnIndependentParser) {
+  const Scratch scratch;
+  EventFile file(scratch / "events");
+  file.add_scalars(0, {{"test/accuracy", 12.5}});
+  file.add_scalars(390, {{"test/accuracy", 54.25}, {"train/lr", 0.1}});
+  file.add_text("config", "lr = 0.1");
+  EXPECT_NE(file.path().filename().string().find("tfevents"), std::string::npos)
+      << "TensorBoard looks for it";
+
+  const auto messages = messages_of(read_file(file.path()));
+  ASSERT_EQ(messages.size(), 4U);
+  EXPECT_EQ(only<std::string>(fields_of(messages[0]), 3), "brain.Event:2");
+  for (const auto& message : messages) {
+    EXPECT_GT(std::bit_cast<double>(only<uint64_t>(fields_of(message), 1)), 1.7e9) << "seconds since 1970";
+  }
+  const auto event = fields_of(messages[2]);
+  EXPECT_EQ(only<uint64_t>(event, 2), 390U);
+  const auto summary = fields_of(only<std::string>(event, 5));
+  ASSERT_EQ(summary.count(1), 2U);
+  std::map<std::string, float> scalars;
+  for (const auto& [number, value] : summary) {
+    const auto fields = fields_of(std::get<std::string>(value));
+    scalars[only<std::string>(fields, 1)] =
+        std::bit_cast<float>(static_cast<uint32_t>(only<uint64_t>(fields, 2)));
+  }
+  EXPECT_EQ(scalars, (std::map<std::string, float>{{"test/accuracy", 54.25F}, {"train/lr", 0.1F}}));
+
+  const auto text = fields_of(only<std::string>(fields_of(only<std::string>(fields_of(messages[3]), 5)), 1));
+  EXPECT_EQ(only<std::string>(text, 1), "config");
+  EXPECT_EQ(only<std::string>(fields_of(only<std::string>(fields_of(only<std::string>(text, 9)), 1)), 1),
+            "text");
+  const auto tensor = fields_of(only<std::string>(text, 8));
+  EXPECT_EQ(only<uint64_t>(tensor, 1), 7U);
+  EXPECT_EQ(only<std::string>(tensor, 8), "lr = 0.1");
+}
+
+// RFC 3720, B.4: the sum of 32 zero bytes, which the reader above must get right to be worth anything.
+TEST(EventFile, TheIndependentSumIsCastagnolis) {
+  EXPECT_EQ(slow_crc32c(std::string(32, '\0')), 0x8A9136AAU);
+  EXPECT_EQ(slow_crc32c("123456789"), 0xE3069283U);
+}
+
+}  // namespace
+}  // namespace batchplus
