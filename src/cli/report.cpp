@@ -56,12 +56,12 @@ std::string describe_scale(const SpecScale& scale) {
                        : "less than the whole: " + join(parts, "; ") + ".";
 }
 
-Comparison compare_spec(const Sweep& sweep, const std::string& scale) {
+Comparison compare_spec(const Sweep& sweep) {
   const Spec& spec = sweep.spec;
   Comparison comparison{.name = spec.name,
                         .title = spec.title,
-                        .scale = scale,
-                        .scale_note = describe_scale(find_scale(spec, scale)),
+                        .scale = sweep.scale,
+                        .scale_note = describe_scale(find_scale(spec, sweep.scale)),
                         .options = {.tables = spec.report.tables,
                                     .curves = spec.report.curves,
                                     .x_axis = spec.report.x,
@@ -114,7 +114,7 @@ int run_report(ReportCommand command, const GlobalOptions& options) {
   if (is_spec) {
     command.spec.spec = command.targets.front();
     const Sweep sweep = open_sweep(command.spec);
-    comparison = compare_spec(sweep, command.spec.scale);
+    comparison = compare_spec(sweep);
     if (out.empty()) out = sweep.directory.root / "report";
   } else {
     comparison = arrange_runs(find_runs({command.targets.begin(), command.targets.end()}));

@@ -12,7 +12,8 @@ namespace batchplus {
 /// Which runs of which spec, and where they are: options of `sweep` and `report`.
 struct SpecOptions {
   std::string spec;
-  std::string scale = "paper";
+  /// Empty: the spec's only one, or "paper".
+  std::string scale;
   std::vector<std::string> settings;
   std::string directory;
 };
@@ -25,6 +26,7 @@ std::vector<std::string> spec_arguments(const SpecOptions& options);
 /// A spec with its runs at a scale.
 struct Sweep {
   Spec spec;
+  std::string scale;
   std::vector<PlannedRun> planned;
   SweepDirectory directory;
 

@@ -102,8 +102,7 @@ void print_plan(const Sweep& sweep, const SweepCommand& command) {
                row.estimated_seconds > 0 ? "  " + format_duration(row.estimated_seconds) : "");
     repeats = 0;
   }
-  fmt::print("{} runs at scale '{}', {} sample gradients", rows.size(), command.spec.scale,
-             format_count(gradients));
+  fmt::print("{} runs at scale '{}', {} sample gradients", rows.size(), sweep.scale, format_count(gradients));
   if (command.is_calibrated) {
     fmt::print(", about {} of training one after the other, up to {} of memory each",
                format_duration(seconds), format_bytes(memory));
@@ -119,7 +118,7 @@ int show_plan(Sweep sweep, const SweepCommand& command, const GlobalOptions& opt
   }
   Json rows = Json::array();
   for (const PlannedRun& row : sweep.planned) rows.push_back(plan_json(row));
-  fmt::print("{}\n", Json{{"spec", sweep.spec.name}, {"scale", command.spec.scale}, {"runs", rows}}.dump());
+  fmt::print("{}\n", Json{{"spec", sweep.spec.name}, {"scale", sweep.scale}, {"runs", rows}}.dump());
   return 0;
 }
 
@@ -186,19 +185,18 @@ void report_failures(const Sweep& sweep) {
 }
 
 /// The outcome in words or JSON; 0 when every run has a result.
-int conclude(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
+int conclude(const Sweep& sweep, const GlobalOptions& options) {
   const SweepTally result = tally(sweep.directory, sweep.planned);
   if (options.is_json) {
-    Json json = {{"spec", sweep.spec.name},
-                 {"scale", command.spec.scale},
-                 {"directory", sweep.directory.root.string()}};
+    Json json = {
+        {"spec", sweep.spec.name}, {"scale", sweep.scale}, {"directory", sweep.directory.root.string()}};
     for (const SweepState state : {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
                                    SweepState::kRunning, SweepState::kWaiting}) {
       json[to_string(state)] = result.count(state);
     }
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{} ({}): {}, in {}\n", sweep.spec.name, command.spec.scale, describe(result),
+    fmt::print("{} ({}): {}, in {}\n", sweep.spec.name, sweep.scale, describe(result),
                sweep.directory.root.string());
   }
   report_failures(sweep);
@@ -259,7 +257,7 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   }
   if (command.is_slurm) return submit_to_slurm(sweep, command, options);
   run_workers(sweep, command, options);
-  return conclude(sweep, command, options);
+  return conclude(sweep, options);
 }
 
 }  // namespace
@@ -291,7 +289,7 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
     action = [command, &options] { return run_sweep(*command, options); };
   });
   status->callback([command, &options, &action] {
-    action = [command, &options] { return conclude(open_sweep(*command), *command, options); };
+    action = [command, &options] { return conclude(open_sweep(*command), options); };
   });
 }
 

@@ -39,7 +39,7 @@ struct SpecAxis {
 
 /// Holds where every named axis has one of the labels.
 struct SpecCondition {
-  std::map<std::string, std::vector<std::string>> labels;
+  std::map<std::string, std::vector<std::string>> labels = {};
 
   bool holds(const std::map<std::string, std::string>& cell) const;
 };
@@ -70,9 +70,9 @@ struct PublishedValue {
 /// never what a cell means.
 struct SpecScale {
   std::string name;
-  SpecSettings settings;
+  SpecSettings settings = {};
   /// Axis to the labels that stay.
-  SpecCondition only;
+  SpecCondition only = {};
 };
 
 /// What the report of a spec shows.
@@ -99,6 +99,7 @@ struct Spec {
   std::optional<SpecChoice> choice;
   /// The axis along which all cells must cost the same number of gradient evaluations; empty: none.
   std::string equal_budget_axis;
+  /// One, called "full", when the file has none.
   std::vector<SpecScale> scales;
   /// By the labels of a cell, in the order of the axes.
   std::map<std::vector<std::string>, PublishedValue> published;

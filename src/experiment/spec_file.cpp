@@ -365,6 +365,7 @@ Spec parse_spec(std::string_view text, const std::string& where) {
       spec.scales.push_back(read_scale(name, *scale, spec.axes));
     }
   }
+  if (spec.scales.empty()) spec.scales.push_back({.name = "full"});
   if (const auto published = reader.inner_table("published"))
     spec.published = read_published(*published, spec.axes);
   if (const auto report = reader.inner_table("report")) spec.report = read_report(*report);
