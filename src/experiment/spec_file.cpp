@@ -5,6 +5,7 @@
 #include <set>
 
 #include "experiment/spec.h"
+#include "experiment/spec_table.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -12,88 +13,8 @@
 namespace batchplus {
 namespace {
 
-/// Reads one table of the file and knows where it is.
-class TableReader {
- public:
-  TableReader(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
-
-  std::string where(const toml::key& key) const { return position(key.source().begin); }
-  std::string where() const { return position(table_.source().begin); }
-  const std::string& file() const { return file_; }
-
-  /// An Error for a key that is neither known nor among the fields of a config.
-  void allow(const std::vector<std::string>& known, bool has_config_keys) const {
-    std::vector<std::string> names = known;
-    if (has_config_keys) {
-      for (const ConfigField& field : config_fields()) names.push_back(field.key);
-    }
-    for (const auto& [key, node] : table_) {
-      const std::string name(key.str());
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      throw Error("unknown key", {where(key), name, suggest_name(name, names)});
-    }
-  }
-
-  const toml::table& table() const { return table_; }
-  bool has(const std::string& name) const { return table_.contains(name); }
-
-  std::string text(const std::string& name, const std::string& otherwise) const {
-    const auto* node = table_.get(name);
-    if (node == nullptr) return otherwise;
-    if (const auto* text = node->as_string()) return text->get();
-    throw Error("wrong type", {place_of(name), name, "expected text in quotes"});
-  }
-  std::string required_text(const std::string& name) const {
-    if (!has(name)) throw Error("a key is missing", {where(), name, fmt::format("add {} = \"...\"", name)});
-    return text(name, "");
-  }
-  std::string place_of(const std::string& name) const { return position(table_.get(name)->source().begin); }
-
-  /// The tables of an array like [[axis]]; none when it is not there.
-  std::vector<TableReader> tables(const std::string& name) const {
-    std::vector<TableReader> all;
-    const auto* node = table_.get(name);
-    if (node == nullptr) return all;
-    const auto* array = node->as_array();
-    if (array == nullptr)
-      throw Error("wrong type", {place_of(name), name, fmt::format("write [[{}]]", name)});
-    for (const auto& element : *array) {
-      const auto* table = element.as_table();
-      if (table == nullptr) {
-        throw Error("wrong type",
-                    {position(element.source().begin), name, fmt::format("write [[{}]]", name)});
-      }
-      all.emplace_back(*table, file_);
-    }
-    return all;
-  }
-  /// The table [name]; nothing when it is not there.
-  std::optional<TableReader> inner_table(const std::string& name) const {
-    const auto* node = table_.get(name);
-    if (node == nullptr) return std::nullopt;
-    if (const auto* table = node->as_table()) return TableReader(*table, file_);
-    throw Error("wrong type", {place_of(name), name, fmt::format("write [{}] or {{...}}", name)});
-  }
-
-  std::string position(const toml::source_position& position) const {
-    return fmt::format("{}:{}:{}", file_, position.line, position.column);
-  }
-
- private:
-  const toml::table& table_;
-  std::string file_;
-};
-
-/// The text of a scalar, as the command line would have it.
-std::string scalar_text(const toml::node& node, const std::string& where, const std::string& key) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return format_number(number->get());
-  throw Error("wrong type", {where, key, "expected text or a number"});
-}
-
 /// Every config key of the table, each checked by setting it.
-SpecSettings read_settings(const TableReader& reader) {
+SpecSettings read_settings(const SpecTable& reader) {
   SpecSettings settings;
   for (const auto& [key, node] : reader.table()) {
     const std::string name(key.str());
@@ -123,7 +44,7 @@ SpecSettings read_settings(const TableReader& reader) {
 }
 
 /// {axis = "label"} or {axis = ["label", ...]}, checked against the axes.
-SpecCondition read_condition(const TableReader& reader, const std::vector<SpecAxis>& axes) {
+SpecCondition read_condition(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
   SpecCondition condition;
   std::vector<std::string> names;
   for (const SpecAxis& axis : axes) names.push_back(axis.name);
@@ -152,17 +73,16 @@ SpecCondition read_condition(const TableReader& reader, const std::vector<SpecAx
   return condition;
 }
 
-SpecCondition read_when(const TableReader& reader, const std::string& name,
-                        const std::vector<SpecAxis>& axes) {
+SpecCondition read_when(const SpecTable& reader, const std::string& name, const std::vector<SpecAxis>& axes) {
   const auto when = reader.inner_table(name);
   return when ? read_condition(*when, axes) : SpecCondition{};
 }
 
-SpecAxis read_axis(const TableReader& reader) {
+SpecAxis read_axis(const SpecTable& reader) {
   reader.allow({"name", "value"}, false);
   SpecAxis axis{reader.required_text("name"), {}};
   std::set<std::string> labels;
-  for (const TableReader& row : reader.tables("value")) {
+  for (const SpecTable& row : reader.tables("value")) {
     row.allow({"label", "epochs_times", "repeats"}, true);
     SpecAxisValue value{row.required_text("label"), read_settings(row)};
     if (!labels.insert(value.label).second) {
@@ -193,7 +113,7 @@ void require_separate_keys(const std::vector<SpecAxis>& axes) {
 }
 
 /// The cell that decides for another one has one label on each axis that `same_for` names.
-void require_decider(const TableReader& reader, const SpecChoice& choice) {
+void require_decider(const SpecTable& reader, const SpecChoice& choice) {
   for (const auto& [axis, labels] : choice.same_for.labels) {
     const auto decider = choice.when.labels.find(axis);
     if (decider != choice.when.labels.end() && decider->second.size() == 1) continue;
@@ -202,7 +122,7 @@ void require_decider(const TableReader& reader, const SpecChoice& choice) {
   }
 }
 
-SpecChoice read_choice(const TableReader& reader, const std::vector<SpecAxis>& axes) {
+SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
   reader.allow({"key", "values", "when", "same_for", "by"}, false);
   SpecChoice choice;
   choice.key = reader.required_text("key");
@@ -230,7 +150,7 @@ SpecChoice read_choice(const TableReader& reader, const std::vector<SpecAxis>& a
   return choice;
 }
 
-SpecScale read_scale(const std::string& name, const TableReader& reader, const std::vector<SpecAxis>& axes) {
+SpecScale read_scale(const std::string& name, const SpecTable& reader, const std::vector<SpecAxis>& axes) {
   reader.allow({"only", "epochs_times", "repeats", "train_limit", "test_limit", "validation",
                 "metrics_samples", "metrics_every", "eval_every"},
                false);
@@ -238,7 +158,7 @@ SpecScale read_scale(const std::string& name, const TableReader& reader, const s
 }
 
 /// "label/label/..." = mean or [mean, std].
-std::map<std::vector<std::string>, PublishedValue> read_published(const TableReader& reader,
+std::map<std::vector<std::string>, PublishedValue> read_published(const SpecTable& reader,
                                                                   const std::vector<SpecAxis>& axes) {
   std::map<std::vector<std::string>, PublishedValue> published;
   for (const auto& [key, node] : reader.table()) {
@@ -270,26 +190,11 @@ std::map<std::vector<std::string>, PublishedValue> read_published(const TableRea
   return published;
 }
 
-std::vector<std::string> read_names(const TableReader& reader, const std::string& name,
-                                    const std::vector<std::string>& otherwise) {
-  const auto* node = reader.table().get(name);
-  if (node == nullptr) return otherwise;
-  const auto* list = node->as_array();
-  if (list == nullptr || list->empty()) {
-    throw Error("wrong type", {reader.place_of(name), name, fmt::format("write {} = [\"test_loss\"]", name)});
-  }
-  std::vector<std::string> names;
-  for (const auto& element : *list) {
-    names.push_back(scalar_text(element, reader.position(element.source().begin), name));
-  }
-  return names;
-}
-
-SpecReport read_report(const TableReader& reader) {
+SpecReport read_report(const SpecTable& reader) {
   reader.allow({"tables", "curves", "x", "smooth"}, false);
   SpecReport report;
-  report.tables = read_names(reader, "tables", report.tables);
-  report.curves = read_names(reader, "curves", report.curves);
+  report.tables = reader.texts("tables", report.tables);
+  report.curves = reader.texts("curves", report.curves);
   report.x = reader.text("x", report.x);
   const std::vector<std::string> axes = {"epochs", "evaluations", "seconds"};
   if (std::find(axes.begin(), axes.end(), report.x) == axes.end()) {
@@ -314,7 +219,7 @@ Spec parse_spec(std::string_view text, const std::string& where) {
     throw Error("not valid TOML", {fmt::format("{}:{}:{}", where, position.line, position.column),
                                    std::string(problem.description()), "see https://toml.io for the syntax"});
   }
-  const TableReader reader(table, where);
+  const SpecTable reader(table, where);
   Spec spec;
   if (reader.has("extends")) {
     // The same grid under another title, perhaps with less in it.
@@ -337,17 +242,17 @@ Spec parse_spec(std::string_view text, const std::string& where) {
     spec.base = read_settings(*base);
   }
   std::set<std::string> names;
-  for (const TableReader& axis : reader.tables("axis")) {
+  for (const SpecTable& axis : reader.tables("axis")) {
     spec.axes.push_back(read_axis(axis));
     if (names.insert(spec.axes.back().name).second) continue;
     throw Error("two axes have the same name", {axis.where(), spec.axes.back().name, "name them apart"});
   }
   require_separate_keys(spec.axes);
-  for (const TableReader& row : reader.tables("override")) {
+  for (const SpecTable& row : reader.tables("override")) {
     row.allow({"when", "epochs_times", "repeats"}, true);
     spec.overrides.push_back({read_when(row, "when", spec.axes), read_settings(row)});
   }
-  for (const TableReader& row : reader.tables("exclude"))
+  for (const SpecTable& row : reader.tables("exclude"))
     spec.excludes.push_back(read_condition(row, spec.axes));
   if (const auto choice = reader.inner_table("choose")) spec.choice = read_choice(*choice, spec.axes);
   if (reader.has("equal_budget")) {

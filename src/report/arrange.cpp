@@ -45,7 +45,7 @@ Config read_config(const fs::path& run) {
 
 std::string value_of_key(const Config& config, const std::string& key) {
   const auto found = config.find(key);
-  return found == config.end() ? "" : found->second;
+  return found == config.end() || found->second.empty() ? "unset" : found->second;
 }
 
 /// Whether runs with the same value of `a` always have the same value of `b`.
@@ -69,7 +69,7 @@ std::vector<std::string> differing_keys(const std::vector<Config>& configs) {
   std::vector<std::string> keys;
   for (const std::string& key : candidates) {
     if (kNotCompared.contains(key)) continue;
-    const bool is_same = determines(configs, "", key);
+    const bool is_same = determines(configs, /*nothing has it*/ "", key);
     const bool follows = std::any_of(
         keys.begin(), keys.end(), [&](const std::string& other) { return determines(configs, other, key); });
     if (!is_same && !follows) keys.push_back(key);
@@ -134,7 +134,7 @@ Comparison arrange_runs(const std::vector<fs::path>& runs) {
     cell.labels = labels;
     const std::string seed = value_of_key(configs[i], "seed");
     cell.runs.push_back({.id = runs[i].filename().string(),
-                         .seed = seed.empty() ? 0 : parse_integer(seed, "seed"),
+                         .seed = seed == "unset" ? 0 : parse_integer(seed, "seed"),
                          .directory = runs[i],
                          .record = std::nullopt});
   }

@@ -30,7 +30,7 @@ const ReportedQuantity& find_quantity(const std::string& name, const std::string
 /// A record's value, whether a plain number or an object with a value; nothing when absent or not finite.
 std::optional<double> value_of(const Json& record, const std::string& name);
 
-/// The value at the end of training. The gaps also for runs that did not measure them.
+/// The value at the end of training; the gaps over all samples, whether they were measured or not.
 std::optional<double> final_value(const RunRecord& run, const std::string& name);
 /// The best value of all epochs.
 std::optional<double> best_value(const RunRecord& run, const ReportedQuantity& quantity);

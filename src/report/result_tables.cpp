@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -130,7 +131,11 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
               .rows = {},
               .note = ""};
   table.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(table.title[0])));
-  for (const std::string& column : comparison.columns().labels) table.header.push_back(column);
+  for (const std::string& column : comparison.columns().labels) {
+    // A number needs to be said of what.
+    const bool is_number = !column.empty() && std::isdigit(static_cast<unsigned char>(column.front())) != 0;
+    table.header.push_back(is_number ? fmt::format("{} = {}", comparison.columns().name, column) : column);
+  }
   bool has_published = false;
   for (const auto& row : comparison.rows()) {
     std::vector<TableCell> line = label_cells(row);

@@ -55,10 +55,11 @@ std::vector<Table> make_tables(const Comparison& comparison, const std::vector<C
   std::vector<Table> tables;
   for (const std::string& name : comparison.options.tables) {
     const ReportedQuantity& quantity = find_quantity(name, "tables");
+    const bool is_main = name == comparison.options.tables.front();
     tables.push_back(result_table(comparison, quantity, RunValue::kFinal));
-    tables.push_back(result_table(comparison, quantity, RunValue::kBest));
+    if (is_main) tables.push_back(result_table(comparison, quantity, RunValue::kBest));
     tables.push_back(paired_table(comparison, quantity));
-    tables.push_back(cell_table(comparison, quantity));
+    if (is_main) tables.push_back(cell_table(comparison, quantity));
   }
   if (!outcomes.empty()) tables.push_back(choice_table(comparison, outcomes));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });

@@ -160,7 +160,8 @@ TEST(MetricGaps, RankEveryRunThatMeasured) {
     write_run(scratch / fmt::format("{}", seed),
               {.seed = seed,
                .more_result = {{"mean_squared_gradient_norm", {{"value", 10.0 / static_cast<double>(seed)}}},
-                               {"loss_gap", {{"value", 0.1 * static_cast<double>(seed)}}}}});
+                               {"train_loss", 1 - 0.1 * static_cast<double>(seed)},
+                               {"loss_gap", {{"value", 7.0}}}}});
   }
   write_run(scratch / "5", {.seed = 5});
   write_run(scratch / "6", {.seed = 6, .status = "diverged"});
@@ -172,7 +173,8 @@ TEST(MetricGaps, RankEveryRunThatMeasured) {
   EXPECT_EQ(gaps[0].gap.name, "loss_gap");
   EXPECT_EQ(gaps[0].points.size(), 4U);
   EXPECT_NEAR(gaps[0].correlation.tau.value(), -1, 1e-12);
-  // Not measured, but the training and test accuracies of every run give it.
+  // Of all samples, as every run's last evaluation has it: not what was measured on some.
+  EXPECT_NEAR(gaps[0].points[0].gap, 2 - 0.9, 1e-12);
   EXPECT_EQ(gaps[1].gap.name, "accuracy_gap");
   EXPECT_NEAR(gaps[1].points[0].gap, 10, 1e-12);
 }
