@@ -52,8 +52,7 @@ std::string describe_scale(const SpecScale& scale) {
     parts.push_back(fmt::format("{} = {}", setting.key, setting.text));
   for (const auto& [axis, labels] : scale.only.labels)
     parts.push_back(fmt::format("{} only {}", axis, join(labels, ", ")));
-  return parts.empty() ? "everything, as the spec has it."
-                       : "less than the whole: " + join(parts, "; ") + ".";
+  return parts.empty() ? "" : fmt::format("less than the whole: {}.", join(parts, "; "));
 }
 
 Comparison compare_spec(const Sweep& sweep) {
@@ -67,7 +66,8 @@ Comparison compare_spec(const Sweep& sweep) {
                                     .x_axis = spec.report.x,
                                     .smooth = spec.report.smooth}};
   for (const SpecSetting& setting : spec.last.config) {
-    comparison.scale_note += fmt::format(" Set by hand: {} = {}.", setting.key, setting.text);
+    const char* space = comparison.scale_note.empty() ? "" : " ";
+    comparison.scale_note += fmt::format("{}Set by hand: {} = {}.", space, setting.key, setting.text);
   }
   if (spec.choice) {
     comparison.choice_key = spec.choice->key;
@@ -129,8 +129,10 @@ int run_report(ReportCommand command, const GlobalOptions& options) {
   }
   if (!options.is_quiet) {
     fmt::print("{}\n", report.comparison.title);
-    if (!report.comparison.scale.empty())
-      fmt::print("Scale {}: {}\n", report.comparison.scale, report.comparison.scale_note);
+    if (!report.comparison.scale.empty()) {
+      const char* colon = report.comparison.scale_note.empty() ? "" : ": ";
+      fmt::print("Scale {}{}{}\n", report.comparison.scale, colon, report.comparison.scale_note);
+    }
     fmt::print("\n{}", report.text);
   }
   fmt::print("Page: {}\n", (out / "index.html").string());

@@ -1,6 +1,7 @@
 #include "report/comparison.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "report/quantities.h"
@@ -105,7 +106,12 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
       return candidate.is_chosen && candidate.value == cell.choice;
     });
   };
-  std::erase_if(comparison.cells, is_left_out);
+  const auto first_left_out =
+      std::stable_partition(comparison.cells.begin(), comparison.cells.end(),
+                            [&](const ComparedCell& cell) { return !is_left_out(cell); });
+  comparison.not_chosen.assign(std::make_move_iterator(first_left_out),
+                               std::make_move_iterator(comparison.cells.end()));
+  comparison.cells.erase(first_left_out, comparison.cells.end());
   return all;
 }
 

@@ -69,6 +69,8 @@ struct Comparison {
   std::string scale_note = {};
   std::vector<ComparedAxis> axes = {};
   std::vector<ComparedCell> cells = {};
+  /// What was tried and not chosen, once choices are settled.
+  std::vector<ComparedCell> not_chosen = {};
   /// The key that was chosen, and the accuracy it was chosen by; empty without a choice.
   std::string choice_key = {};
   std::string choice_by = {};

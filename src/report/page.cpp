@@ -147,10 +147,12 @@ std::string describe_runs(const Comparison& comparison) {
   size_t all = 0;
   size_t done = 0;
   size_t diverged = 0;
-  for (const ComparedCell& cell : comparison.cells) {
-    all += cell.runs.size();
-    done += cell.count_done();
-    diverged += cell.count_diverged();
+  for (const auto* cells : {&comparison.cells, &comparison.not_chosen}) {
+    for (const ComparedCell& cell : *cells) {
+      all += cell.runs.size();
+      done += cell.count_done();
+      diverged += cell.count_diverged();
+    }
   }
   std::string text = fmt::format("{} of {} done", done, all);
   if (diverged > 0) text += fmt::format(", {} diverged", diverged);
@@ -188,6 +190,10 @@ std::string make_page(const ReportContent& content, const fs::path& directory) {
       "near 0 where it says "
       "nothing.</p><div id=\"scatter\"></div></section>\n<section id=\"runs\"><h2>Runs</h2>\n";
   for (const ComparedCell& cell : comparison.cells) page += runs_of(comparison, cell, directory);
+  if (!comparison.not_chosen.empty()) {
+    page += fmt::format("<h3>Tried, and not chosen by {}</h3>\n", escape_html(comparison.choice_by));
+  }
+  for (const ComparedCell& cell : comparison.not_chosen) page += runs_of(comparison, cell, directory);
   page += "</section>\n" + provenance_of(content) + "</main>\n";
   // A script element ends at the first "</", wherever it is.
   std::string data;

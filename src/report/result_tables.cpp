@@ -118,7 +118,14 @@ std::string format_summary(const Summary& summary, int digits, const ComparedCel
 }
 
 std::string anchor_of(const Comparison& comparison, const ComparedCell& cell) {
-  return fmt::format("cell-{}", &cell - comparison.cells.data());
+  const auto index_in = [&](const std::vector<ComparedCell>& cells) {
+    const auto found =
+        std::find_if(cells.begin(), cells.end(), [&](const ComparedCell& one) { return &one == &cell; });
+    return found == cells.end() ? std::string() : std::to_string(found - cells.begin());
+  };
+  const std::string index = index_in(comparison.cells);
+  return index.empty() ? fmt::format("cell-tried-{}", index_in(comparison.not_chosen))
+                       : fmt::format("cell-{}", index);
 }
 
 Table result_table(const Comparison& comparison, const ReportedQuantity& quantity, RunValue value) {

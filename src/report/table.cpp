@@ -190,7 +190,7 @@ std::string to_html(const Table& table) {
         content += fmt::format("<span class=\"published\">{}</span>", escape_html(cell.note));
       }
       if (i < table.label_columns) {
-        text += fmt::format("<th>{}</th>", content);
+        text += fmt::format("<th{}>{}</th>", cell.is_bold ? " class=\"best\"" : "", content);
         continue;
       }
       std::string style = "number";

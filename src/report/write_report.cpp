@@ -69,8 +69,9 @@ std::vector<Table> make_tables(const Comparison& comparison, const std::vector<C
 std::string make_markdown(const ReportContent& content, const std::vector<std::string>& figures) {
   const Comparison& comparison = content.comparison;
   std::string text = fmt::format("# {}\n\n", comparison.title);
-  if (!comparison.scale.empty())
+  if (!comparison.scale_note.empty()) {
     text += fmt::format("Scale **{}**: {}\n\n", comparison.scale, comparison.scale_note);
+  }
   text += fmt::format("Runs: {}. Made {}.\n\n", describe_runs(comparison), content.made);
   for (const Table& table : content.tables) text += to_markdown(table, "index.html") + "\n";
   for (const std::string& name : figures) text += fmt::format("![{}](figures/{}.svg)\n\n", name, name);

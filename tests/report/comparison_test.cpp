@@ -53,6 +53,8 @@ TEST(Comparison, TakesTheValueThatDidBestAndTheSameForItsFollower) {
   const auto outcomes = settle_choices(tried.comparison);
   ASSERT_EQ(tried.comparison.cells.size(), 2U);
   for (const ComparedCell& cell : tried.comparison.cells) EXPECT_EQ(cell.choice, "1.0");
+  ASSERT_EQ(tried.comparison.not_chosen.size(), 2U);
+  for (const ComparedCell& cell : tried.comparison.not_chosen) EXPECT_EQ(cell.choice, "0.5");
   ASSERT_EQ(outcomes.size(), 1U);
   ASSERT_EQ(outcomes[0].candidates.size(), 2U);
   EXPECT_EQ(outcomes[0].candidates[0].score.mean, 61);
