@@ -24,20 +24,24 @@ struct ReportCommand {
   bool has_figures = true;
 };
 
-std::vector<std::string> labels_of(const Spec& spec, const std::map<std::string, std::string>& cell) {
+/// One for each axis; a spec without axes has a single cell, called by its method.
+std::vector<std::string> labels_of(const Spec& spec, const std::map<std::string, std::string>& cell,
+                                   const RunConfig& config) {
+  if (spec.axes.empty()) return {config.method};
   std::vector<std::string> labels;
   for (const SpecAxis& axis : spec.axes) labels.push_back(cell.at(axis.name));
   return labels;
 }
 
 /// The cell whose runs decide which value counts: itself, or with `same_for` the one that `when` names.
-std::vector<std::string> decider_of(const Spec& spec, std::map<std::string, std::string> cell) {
+std::vector<std::string> decider_of(const Spec& spec, const SpecRun& run) {
+  std::map<std::string, std::string> cell = run.cell;
   const SpecChoice& choice = *spec.choice;
   if (!choice.when.holds(cell)) {
     for (const auto& [axis, labels] : choice.same_for.labels)
       cell[axis] = choice.when.labels.at(axis).front();
   }
-  return labels_of(spec, cell);
+  return labels_of(spec, cell, run.config);
 }
 
 /// What a scale changes, in words.
@@ -76,13 +80,13 @@ Comparison compare_spec(const Sweep& sweep) {
   std::map<std::vector<std::string>, size_t> places;
   for (const PlannedRun& planned : sweep.planned) {
     const SpecRun& run = planned.run;
-    const std::vector<std::string> labels = labels_of(spec, run.cell);
+    const std::vector<std::string> labels = labels_of(spec, run.cell, run.config);
     std::vector<std::string> key = labels;
     key.push_back(run.choice);
     const auto [place, is_new] = places.try_emplace(key, comparison.cells.size());
     if (is_new) {
       ComparedCell cell{.labels = labels, .choice = run.choice};
-      if (!run.choice.empty()) cell.decided_by = decider_of(spec, run.cell);
+      if (!run.choice.empty()) cell.decided_by = decider_of(spec, run);
       const auto published = spec.published.find(labels);
       if (published != spec.published.end()) cell.published = {published->second.mean, published->second.std};
       comparison.cells.push_back(std::move(cell));
@@ -92,6 +96,14 @@ Comparison compare_spec(const Sweep& sweep) {
                                                     .directory = sweep.directory.run(run.id),
                                                     .record = std::nullopt});
   }
+  // Where a scale left the deciding cell out, each decides for itself.
+  for (ComparedCell& cell : comparison.cells) {
+    const bool has_decider =
+        std::any_of(comparison.cells.begin(), comparison.cells.end(),
+                    [&](const ComparedCell& other) { return other.labels == cell.decided_by; });
+    if (!cell.choice.empty() && !has_decider) cell.decided_by = cell.labels;
+  }
+  if (spec.axes.empty()) comparison.axes = {{"method", comparison.cells.front().labels}};
   // Only labels that the scale left in.
   for (size_t a = 0; a < spec.axes.size(); ++a) {
     ComparedAxis axis{spec.axes[a].name, {}};

@@ -32,10 +32,8 @@ std::string to_string(SweepState state) {
 
 SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (fs::exists(directory.failure(id))) return SweepState::kFailed;
-  const fs::path status_file = RunLayout{directory.run(id)}.status();
-  if (!fs::exists(status_file)) return SweepState::kWaiting;
-  const Json status = Json::parse(read_file(status_file), nullptr, /*allow_exceptions=*/false);
-  const std::string word = status.is_object() ? status.value("status", "") : "";
+  if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
+  const std::string word = read_status_word(directory.run(id));
   if (word == "done") return SweepState::kDone;
   return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
 }

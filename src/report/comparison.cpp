@@ -8,7 +8,6 @@
 #include "util/error.h"
 
 namespace batchplus {
-namespace fs = std::filesystem;
 namespace {
 
 std::string status_of(const ComparedRun& run) {
@@ -68,9 +67,9 @@ const ComparedCell* Comparison::find(const std::vector<std::string>& row, const 
 void read_runs(Comparison& comparison) {
   for (ComparedCell& cell : comparison.cells) {
     for (ComparedRun& run : cell.runs) {
-      if (!fs::exists(RunLayout{run.directory}.status())) continue;
-      run.record = read_run(run.directory);
-      if (!run.is_done() && !run.is_diverged()) run.record.reset();
+      // Of a run that was cut short, the last line of records may be too.
+      const std::string word = read_status_word(run.directory);
+      if (word == "done" || word == "diverged") run.record = read_run(run.directory);
     }
   }
 }

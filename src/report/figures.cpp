@@ -72,7 +72,7 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
     for (size_t i = 0; i < mean.size(); ++i) {
       const double spread = std.empty() ? 0 : std[i];
       const double low = is_log ? std::max(mean[i] - spread, least) : mean[i] - spread;
-      picture.data += fmt::format("{} {} {} {}\n", format_number(x[i]), format_number(mean[i]),
+      picture.data += fmt::format("{}\t{}\t{}\t{}\n", format_number(x[i]), format_number(mean[i]),
                                   format_number(low), format_number(mean[i] + spread));
     }
     picture.data += "\n\n";
@@ -101,7 +101,7 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
     std::string data;
     for (const auto& point : gap.points) {
       if (point.column == column)
-        data += fmt::format("{} {}\n", format_number(point.metric), format_number(point.gap));
+        data += fmt::format("{}\t{}\n", format_number(point.metric), format_number(point.gap));
     }
     if (data.empty()) continue;
     picture.data += fmt::format("# {}\n{}\n\n", columns[column], data);

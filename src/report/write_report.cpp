@@ -25,6 +25,16 @@ void require_a_finished_run(const Comparison& comparison) {
   throw Error("no run has finished", {comparison.name, fmt::format("{} runs", all), "run the sweep first"});
 }
 
+/// An earlier report is replaced; anything else is left alone.
+void require_own_directory(const fs::path& directory) {
+  const bool is_new = !fs::exists(directory / "tables") && !fs::exists(directory / "figures") &&
+                      !fs::exists(directory / "index.html");
+  const fs::path page = directory / "index.html";
+  if (is_new || (fs::exists(page) && read_file(page).find("BatchPlus report") != std::string::npos)) return;
+  throw Error("the directory holds something that is not a report",
+              {"--out", directory.string(), "name an empty directory or an earlier report"});
+}
+
 /// Every key of provenance.json with the different values that runs have, in order of appearance.
 std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance(
     const Comparison& comparison) {
@@ -103,6 +113,7 @@ Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
 
 WrittenReport write_report(Comparison comparison, const fs::path& directory, bool has_figures) {
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
+  require_own_directory(directory);
   read_runs(comparison);
   require_a_finished_run(comparison);
   ReportContent content;

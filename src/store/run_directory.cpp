@@ -64,4 +64,13 @@ RunRecord read_run(const fs::path& root) {
   return run;
 }
 
+std::string read_status_word(const fs::path& root) {
+  const fs::path file = RunLayout{root}.status();
+  if (!fs::exists(file)) return "";
+  const Json status = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  return status.is_object() && status.contains("status") && status["status"].is_string()
+             ? status["status"].get<std::string>()
+             : "";
+}
+
 }  // namespace batchplus

@@ -50,4 +50,7 @@ struct RunRecord {
 
 RunRecord read_run(const std::filesystem::path& root);
 
+/// "running", "done" or "diverged"; empty where there is no run, or none that can be read.
+std::string read_status_word(const std::filesystem::path& root);
+
 }  // namespace batchplus

@@ -167,6 +167,17 @@ TEST(Report, OfRunsWithoutASpec) {
   EXPECT_TRUE(fs::exists(scratch / "out" / "index.html"));
 }
 
+TEST(Report, OfASpecWithoutAxes) {
+  const Scratch scratch;
+  write_file_atomically(
+      scratch / "one.toml",
+      "title = \"one\"\n[base]\nmodel = \"mlp\"\ntrain_limit = 256\nepochs = 1\nrepeats = 2\n");
+  const json report = sweep_and_report(scratch / "one.toml", {}, scratch / "runs", scratch / "out");
+  ASSERT_EQ(report["cells"].size(), 1U);
+  EXPECT_EQ(report["cells"][0]["cell"]["method"], "bp-svrg");
+  EXPECT_EQ(report["cells"][0]["test_accuracy"]["n"], 2);
+}
+
 TEST(Report, SaysWhatIsMissing) {
   const Scratch scratch;
   const ProcessResult nothing =

@@ -77,6 +77,7 @@ TEST(Comparison, CountsRunsThatAreNotThereAndThoseStillRunning) {
   const Scratch scratch;
   write_run(scratch / "a", {});
   write_run(scratch / "b", {.status = "running"});
+  append_bytes(scratch / "b" / "metrics.jsonl", "{\"epoch\": 2, \"test_l");
   write_run(scratch / "c", {.status = "diverged"});
   Comparison comparison;
   comparison.cells = {{.labels = {"x"},

@@ -152,6 +152,20 @@ TEST(Report, WritesTablesFiguresAndAPage) {
   EXPECT_TRUE(lines[3].starts_with("sgd,,2,1,0,50.5,")) << lines[3];
 }
 
+TEST(Report, ReplacesAnEarlierReportAndNothingElse) {
+  Methods methods;
+  const fs::path out = methods.scratch / "out";
+  write_report(methods.comparison, out, /*has_figures=*/false);
+  write_file_atomically(out / "tables" / "old.csv", "of an earlier report");
+  write_report(methods.comparison, out, /*has_figures=*/false);
+  EXPECT_FALSE(fs::exists(out / "tables" / "old.csv"));
+  const fs::path other = methods.scratch / "paper";
+  fs::create_directories(other / "figures");
+  write_file_atomically(other / "figures" / "mine.svg", "<svg/>");
+  expect_error([&] { write_report(methods.comparison, other); }, {"not a report"});
+  EXPECT_TRUE(fs::exists(other / "figures" / "mine.svg"));
+}
+
 TEST(Report, NeedsAFinishedRunAndKnownQuantities) {
   const Scratch scratch;
   write_run(scratch / "a", {.status = "running"});
