@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "report/page_assets.h"
-#include "report/result_tables.h"
+#include "report/table_parts.h"
 #include "util/text.h"
 
 namespace batchplus {

@@ -1,0 +1,74 @@
+#include "report/table_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace batchplus {
+
+SeedValues values_of(const ComparedCell& cell, const ReportedQuantity& quantity, RunValue which) {
+  if (which == RunValue::kFinal) return final_values(cell, quantity.name);
+  SeedValues result;
+  for (const ComparedRun& run : cell.runs) {
+    if (!run.is_done()) continue;
+    const auto value = best_value(*run.record, quantity);
+    if (!value) continue;
+    result.seeds.push_back(run.seed);
+    result.values.push_back(*value);
+  }
+  return result;
+}
+
+PairedTest compare_cells(const SeedValues& a, const SeedValues& b) {
+  std::vector<double> left;
+  std::vector<double> right;
+  for (size_t i = 0; i < a.seeds.size(); ++i) {
+    const auto same = std::find(b.seeds.begin(), b.seeds.end(), a.seeds[i]);
+    if (same == b.seeds.end()) continue;
+    left.push_back(a.values[i]);
+    right.push_back(b.values[static_cast<size_t>(same - b.seeds.begin())]);
+  }
+  return compare_paired(left, right);
+}
+
+std::string fixed(double value, int digits) {
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+std::string format_summary(const Summary& summary, int digits, const ComparedCell& cell) {
+  const size_t diverged = cell.count_diverged();
+  const size_t missing = cell.count_missing();
+  if (summary.n == 0 && diverged > 0) return fmt::format("diverged ({})", diverged);
+  if (summary.n == 0) return fmt::format("none of {}", cell.runs.size());
+  std::string text = fixed(summary.mean, digits);
+  if (summary.std) text += " ± " + fixed(*summary.std, digits);
+  text += fmt::format(" ({}", summary.n);
+  if (diverged > 0) text += fmt::format("; {} diverged", diverged);
+  if (missing > 0) text += fmt::format("; {} missing", missing);
+  return text + ")";
+}
+
+std::string anchor_of(const Comparison& comparison, const ComparedCell& cell) {
+  const auto index_in = [&](const std::vector<ComparedCell>& cells) {
+    const auto found =
+        std::find_if(cells.begin(), cells.end(), [&](const ComparedCell& one) { return &one == &cell; });
+    return found == cells.end() ? std::string() : std::to_string(found - cells.begin());
+  };
+  const std::string index = index_in(comparison.cells);
+  return index.empty() ? fmt::format("cell-tried-{}", index_in(comparison.not_chosen))
+                       : fmt::format("cell-{}", index);
+}
+
+std::vector<TableCell> label_cells(const std::vector<std::string>& labels) {
+  std::vector<TableCell> cells;
+  for (const std::string& label : labels) cells.push_back({.text = label});
+  return cells;
+}
+
+std::vector<std::string> axis_names(const Comparison& comparison, size_t count) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) names.push_back(comparison.axes[i].name);
+  return names;
+}
+
+}  // namespace batchplus
