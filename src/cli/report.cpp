@@ -164,8 +164,8 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
                      "where the runs of the spec are (default: sweeps/SPEC-SCALE)");
   report->add_option("--out", command->out,
                      "where the report goes (default: into that directory, as report/)");
-  report->add_option("--x", command->x_axis, "x axis of curves: epochs, evaluations or seconds")
-      ->check(CLI::IsMember({"epochs", "evaluations", "seconds"}));
+  report->add_option("--x", command->x_axis, "x axis of curves: epochs, evaluations, seconds or loss")
+      ->check(CLI::IsMember({"epochs", "evaluations", "seconds", "loss"}));
   report->add_option("--smooth", command->smooth, "moving average over so many points; 1: none")
       ->check(CLI::PositiveNumber);
   report->add_flag("!--no-figures", command->has_figures,

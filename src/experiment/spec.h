@@ -80,7 +80,7 @@ struct SpecReport {
   /// Quantities of the records: test_accuracy, test_loss, loss_gap, ...
   std::vector<std::string> tables = {"test_accuracy"};
   std::vector<std::string> curves = {"test_accuracy", "test_loss"};
-  /// epochs, evaluations or seconds.
+  /// epochs, evaluations, seconds or loss.
   std::string x = "epochs";
   /// Moving average over so many points.
   int64_t smooth = 1;

@@ -196,7 +196,7 @@ SpecReport read_report(const SpecTable& reader) {
   report.tables = reader.texts("tables", report.tables);
   report.curves = reader.texts("curves", report.curves);
   report.x = reader.text("x", report.x);
-  const std::vector<std::string> axes = {"epochs", "evaluations", "seconds"};
+  const std::vector<std::string> axes = {"epochs", "evaluations", "seconds", "loss"};
   if (std::find(axes.begin(), axes.end(), report.x) == axes.end()) {
     throw Error("not one of the choices", {reader.place_of("x"), report.x, suggest_name(report.x, axes)});
   }

@@ -52,7 +52,7 @@ struct ComparedAxis {
 struct ReportOptions {
   std::vector<std::string> tables = {"test_accuracy"};
   std::vector<std::string> curves = {"test_accuracy", "test_loss"};
-  /// epochs, evaluations or seconds.
+  /// epochs, evaluations, seconds or loss (running, of training).
   std::string x_axis = "epochs";
   /// Moving average over so many points; 1: none.
   int64_t smooth = 1;

@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "util/error.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -15,8 +14,7 @@ namespace {
 
 /// The values of the runs at one epoch.
 struct Moment {
-  std::vector<double> evaluations;
-  std::vector<double> seconds;
+  std::map<std::string, std::vector<double>> x;
   std::vector<double> values;
 };
 
@@ -36,16 +34,14 @@ Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
       if (!value || !epoch) continue;
       Moment& moment = moments[*epoch];
       moment.values.push_back(*value);
-      moment.evaluations.push_back(value_of(record, "gradient_evaluations").value_or(0));
-      moment.seconds.push_back(value_of(record, "seconds").value_or(0));
+      for (const XAxis& axis : x_axes())
+        moment.x[axis.name].push_back(value_of(record, axis.key).value_or(0));
       is_in = true;
     }
     if (is_in) ++curve.n;
   }
   for (const auto& [epoch, moment] : moments) {
-    curve.epochs.push_back(epoch);
-    curve.evaluations.push_back(mean_of(moment.evaluations));
-    curve.seconds.push_back(mean_of(moment.seconds));
+    for (const auto& [axis, values] : moment.x) curve.x[axis].push_back(mean_of(values));
     const Summary summary = summarize(moment.values);
     curve.mean.push_back(summary.mean);
     if (curve.n > 1) curve.std.push_back(summary.std.value_or(0));
@@ -69,16 +65,12 @@ std::string file_name(const std::string& text) {
 
 }  // namespace
 
-const std::vector<double>& Curve::x(const std::string& axis) const {
-  if (axis == "evaluations") return evaluations;
-  return axis == "seconds" ? seconds : epochs;
-}
-
-std::string x_axis_label(const std::string& axis) {
-  if (axis == "epochs") return "epochs";
-  if (axis == "evaluations") return "gradient evaluations";
-  if (axis == "seconds") return "seconds of training";
-  throw Error("unknown x axis", {"x", axis, suggest_name(axis, {"epochs", "evaluations", "seconds"})});
+const std::vector<XAxis>& x_axes() {
+  static const std::vector<XAxis> kAxes = {{"epochs", "epochs", "epoch"},
+                                           {"evaluations", "gradient evaluations", "gradient_evaluations"},
+                                           {"seconds", "seconds of training", "seconds"},
+                                           {"loss", "running training loss", "running_loss"}};
+  return kAxes;
 }
 
 std::vector<Panel> make_panels(const Comparison& comparison) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "report/comparison.h"
 #include "report/quantities.h"
 
@@ -13,15 +15,11 @@ struct Curve {
   /// Runs in it, and those left out because they diverged.
   size_t n = 0;
   size_t diverged = 0;
-  std::vector<double> epochs = {};
-  std::vector<double> evaluations = {};
-  std::vector<double> seconds = {};
+  /// By the name of an x axis, the mean over the runs at each point.
+  std::map<std::string, std::vector<double>> x = {};
   std::vector<double> mean = {};
   /// Empty for a single run.
   std::vector<double> std = {};
-
-  /// By the name of an axis: epochs, evaluations or seconds.
-  const std::vector<double>& x(const std::string& axis) const;
 };
 
 /// One picture: all curves of a row of the grid.
@@ -33,8 +31,15 @@ struct Panel {
   std::vector<Curve> curves = {};
 };
 
-/// What the x axes are called. An Error for another name.
-std::string x_axis_label(const std::string& axis);
+/// What a curve can be drawn against.
+struct XAxis {
+  /// epochs, evaluations, seconds or loss.
+  std::string name;
+  std::string label;
+  /// In the records.
+  std::string key;
+};
+const std::vector<XAxis>& x_axes();
 
 /// A picture for each row of the grid and each quantity of the options that was recorded.
 std::vector<Panel> make_panels(const Comparison& comparison);

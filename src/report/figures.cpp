@@ -9,6 +9,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"
+#include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -67,7 +68,7 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
     }
     const auto mean = moving_average(curve.mean, options.smooth);
     const auto std = moving_average(curve.std, options.smooth);
-    const auto& x = curve.x(options.x_axis);
+    const auto& x = curve.x.at(options.x_axis);
     picture.data += fmt::format("# {}: {}, mean, low, high\n", curve.name, options.x_axis);
     for (size_t i = 0; i < mean.size(); ++i) {
       const double spread = std.empty() ? 0 : std[i];
@@ -88,7 +89,8 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
   }
   bands.insert(bands.end(), lines.begin(), lines.end());
   picture.commands =
-      axes_commands(panel.title, x_axis_label(options.x_axis), panel.quantity.label) +
+      axes_commands(panel.title, find_row(x_axes(), options.x_axis, "x axis", "x").label,
+                    panel.quantity.label) +
       fmt::format("{} logscale y\nplot {}\n", is_log ? "set" : "unset", join(bands, ", \\\n     "));
   return picture;
 }
@@ -122,7 +124,7 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
 /// Into each of the three formats, `columns` times `rows` pictures of the usual size.
 std::string script_of(const std::string& name, const std::string& body, size_t columns, size_t rows) {
   const std::string style =
-      "set key bmargin center horizontal reverse Left samplen 2\nset bmargin 6\nset xlabel offset 0,0.4\nset "
+      "set key bmargin center horizontal reverse Left samplen 2\nset bmargin 5\nset xlabel offset 0,0.4\nset "
       "tics "
       "nomirror\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb '#e4e4e4'\nset border 3 lc rgb '#555555'\n"

@@ -25,10 +25,8 @@ Json json_of(const Panel& panel) {
                 {"name", curve.name},
                 {"n", curve.n},
                 {"diverged", curve.diverged},
-                {"epochs", json_numbers(curve.epochs)},
-                {"evaluations", json_numbers(curve.evaluations)},
-                {"seconds", json_numbers(curve.seconds)},
                 {"mean", json_numbers(curve.mean)}};
+    for (const auto& [axis, values] : curve.x) one[axis] = json_numbers(values);
     if (!curve.std.empty()) one["std"] = json_numbers(curve.std);
     curves.push_back(std::move(one));
   }
@@ -60,7 +58,7 @@ Json data_of(const ReportContent& content) {
   for (const MetricGap& gap : content.gaps) scatters.push_back(json_of(gap));
   const Comparison& comparison = content.comparison;
   Json x_labels;
-  for (const char* axis : {"epochs", "evaluations", "seconds"}) x_labels[axis] = x_axis_label(axis);
+  for (const XAxis& axis : x_axes()) x_labels[axis.name] = axis.label;
   return {{"series", comparison.columns().labels}, {"x_axis", comparison.options.x_axis},
           {"smooth", comparison.options.smooth},   {"x_labels", std::move(x_labels)},
           {"panels", std::move(panels)},           {"scatters", std::move(scatters)}};

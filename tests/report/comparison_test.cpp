@@ -145,8 +145,9 @@ TEST(Curves, AverageOverSeedsAtEachEpoch) {
   EXPECT_EQ(curve.diverged, 1U);
   EXPECT_EQ(curve.mean, (std::vector<double>{15, 40}));
   EXPECT_NEAR(curve.std[1], std::sqrt(200.0), 1e-12);
-  EXPECT_EQ(curve.evaluations, (std::vector<double>{40, 80}));
-  EXPECT_EQ(curve.x("seconds"), (std::vector<double>{0.5, 1}));
+  EXPECT_EQ(curve.x.at("evaluations"), (std::vector<double>{40, 80}));
+  EXPECT_EQ(curve.x.at("loss"), (std::vector<double>{2.7, 2.2}));
+  EXPECT_EQ(curve.x.at("seconds"), (std::vector<double>{0.5, 1}));
 }
 
 TEST(Curves, MovingAverageKeepsTheEnds) {
