@@ -114,6 +114,24 @@ TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
   EXPECT_EQ(read_file(run / "metrics.jsonl"), metrics);
 }
 
+// What is in an event file is checked by tests/store/event_file_test.cpp.
+TEST(Train, WritesEventsForTensorBoard) {
+  const Scratch scratch;
+  const json plain = result_of(train({}));
+  const json result = result_of(train({"--out", scratch / "run", "--tensorboard"}));
+  EXPECT_EQ(result["weights_sha256"], plain["weights_sha256"]);
+  const fs::directory_iterator events(scratch / "run" / "tensorboard");
+  ASSERT_NE(events, fs::directory_iterator());
+  const std::string bytes = read_file(events->path());
+  for (const char* tag :
+       {"brain.Event:2", "train/running_loss", "test/accuracy", "train/lr", "inner_batch = "}) {
+    EXPECT_THAT(bytes, HasSubstr(tag));
+  }
+  const ProcessResult nowhere = train({"--tensorboard"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.output, HasSubstr("--out"));
+}
+
 TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const Scratch scratch;
   write_file_atomically(scratch / "w.pt", "good weights of an earlier run");
