@@ -42,7 +42,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
   for (const ComparedCell& cell : comparison.cells) {
     for (const ComparedRun& run : cell.runs) {
       if (!run.record) continue;
-      for (const auto& [key, value] : run.record->provenance.items()) {
+      for (const auto& item : run.record->provenance.items()) {
+        const std::string key = item.key();
+        const Json& value = item.value();
         const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
         auto row =
             std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == key; });
