@@ -72,7 +72,7 @@ Table choice_table(const Comparison& comparison, const std::vector<ChoiceOutcome
       .note = fmt::format(
           "Bold: the value that counts, the one with the fewest diverged runs and of those the highest "
           "mean.{}",
-          is_on_test ? " Chosen on test data, as in the paper: its accuracy is a little too good." : "")};
+          is_on_test ? " Chosen on test data: the chosen one's accuracy is a little too good." : "")};
   table.header.push_back(comparison.choice_key);
   table.header.push_back(comparison.choice_by);
   table.header.emplace_back("n");

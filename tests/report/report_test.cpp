@@ -36,6 +36,8 @@ struct Methods {
     }
     comparison = arrange_runs(find_runs({scratch / "runs"}));
     comparison.cells[0].published = {{.mean = 61.25, .std = 0.5}};
+    comparison.scale = "laptop";
+    comparison.scale_note = "two of five seeds.";
   }
   void write(const std::string& method, int64_t seed, testing::FinishedRun run) {
     run.method = method;
@@ -51,6 +53,7 @@ TEST(ResultTable, ShowsMeanSpreadCountAndThePapersNumber) {
   ASSERT_EQ(table.rows.size(), 1U);
   const auto& row = table.rows[0];
   ASSERT_EQ(row.size(), 3U);
+  EXPECT_THAT(table.note, HasSubstr("Scale laptop: two of five seeds."));
   EXPECT_EQ(row[0].text, "62.00 ± 1.00 (3)");
   EXPECT_EQ(row[0].note, "paper 61.25 ± 0.50, +0.75");
   EXPECT_EQ(row[1].text, "61.50 ± 1.00 (3)");
