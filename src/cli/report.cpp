@@ -69,9 +69,13 @@ Comparison compare_spec(const Sweep& sweep) {
                                     .curves = spec.report.curves,
                                     .x_axis = spec.report.x,
                                     .smooth = spec.report.smooth}};
+  std::vector<std::string> by_hand;
   for (const SpecSetting& setting : spec.last.config) {
+    by_hand.push_back(fmt::format("{} = {}", setting.key, setting.text));
+  }
+  if (!by_hand.empty()) {
     const char* space = comparison.scale_note.empty() ? "" : " ";
-    comparison.scale_note += fmt::format("{}Set by hand: {} = {}.", space, setting.key, setting.text);
+    comparison.scale_note += fmt::format("{}set by hand: {}.", space, join(by_hand, ", "));
   }
   if (spec.choice) {
     comparison.choice_key = spec.choice->key;
