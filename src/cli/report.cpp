@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/spec_options.h"
 #include "report/arrange.h"
+#include "report/curves.h"
 #include "report/write_report.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -168,8 +169,10 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
                      "where the runs of the spec are (default: sweeps/SPEC-SCALE)");
   report->add_option("--out", command->out,
                      "where the report goes (default: into that directory, as report/)");
+  std::vector<std::string> axes;
+  for (const XAxis& axis : x_axes()) axes.push_back(axis.name);
   report->add_option("--x", command->x_axis, "x axis of curves: epochs, evaluations, seconds or loss")
-      ->check(CLI::IsMember({"epochs", "evaluations", "seconds", "loss"}));
+      ->check(CLI::IsMember(axes));
   report->add_option("--smooth", command->smooth, "moving average over so many points; 1: none")
       ->check(CLI::PositiveNumber);
   report->add_flag("!--no-figures", command->has_figures,

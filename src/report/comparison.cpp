@@ -114,16 +114,21 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
   return all;
 }
 
-SeedValues final_values(const ComparedCell& cell, const std::string& quantity) {
+SeedValues collect_values(const ComparedCell& cell,
+                          const std::function<std::optional<double>(const RunRecord&)>& value_of_run) {
   SeedValues result;
   for (const ComparedRun& run : cell.runs) {
     if (!run.is_done()) continue;
-    const auto value = final_value(*run.record, quantity);
+    const auto value = value_of_run(*run.record);
     if (!value) continue;
     result.seeds.push_back(run.seed);
     result.values.push_back(*value);
   }
   return result;
+}
+
+SeedValues final_values(const ComparedCell& cell, const std::string& quantity) {
+  return collect_values(cell, [&](const RunRecord& run) { return final_value(run, quantity); });
 }
 
 }  // namespace batchplus

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,6 +109,8 @@ struct SeedValues {
   std::vector<int64_t> seeds = {};
   std::vector<double> values = {};
 };
+SeedValues collect_values(const ComparedCell& cell,
+                          const std::function<std::optional<double>(const RunRecord&)>& value_of_run);
 SeedValues final_values(const ComparedCell& cell, const std::string& quantity);
 
 }  // namespace batchplus

@@ -124,9 +124,8 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
 /// Into each of the three formats, `columns` times `rows` pictures of the usual size.
 std::string script_of(const std::string& name, const std::string& body, size_t columns, size_t rows) {
   const std::string style =
-      "set key bmargin center horizontal reverse Left samplen 2\nset bmargin 5\nset xlabel offset 0,0.4\nset "
-      "tics "
-      "nomirror\n"
+      "set key bmargin center horizontal reverse Left samplen 2\nset bmargin 5\n"
+      "set xlabel offset 0,0.4\nset tics nomirror\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb '#e4e4e4'\nset border 3 lc rgb '#555555'\n"
       "set style fill transparent solid 0.18 noborder\n";
   std::string script;

@@ -92,8 +92,7 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
   }
   table.note = fmt::format(
       "Mean ± standard deviation (n) over seeds. Bold (a star in plain text): the best mean of the row, and "
-      "those that a "
-      "paired t test over shared seeds does not tell from it at {:.0f} %.",
+      "those that a paired t test over shared seeds does not tell from it at {:.0f} %.",
       100 * kLevel);
   if (has_published) table.note += " Below: the paper's number, and how far ours is from it.";
   if (!comparison.scale_note.empty())

@@ -8,15 +8,7 @@ namespace batchplus {
 
 SeedValues values_of(const ComparedCell& cell, const ReportedQuantity& quantity, RunValue which) {
   if (which == RunValue::kFinal) return final_values(cell, quantity.name);
-  SeedValues result;
-  for (const ComparedRun& run : cell.runs) {
-    if (!run.is_done()) continue;
-    const auto value = best_value(*run.record, quantity);
-    if (!value) continue;
-    result.seeds.push_back(run.seed);
-    result.values.push_back(*value);
-  }
-  return result;
+  return collect_values(cell, [&](const RunRecord& run) { return best_value(run, quantity); });
 }
 
 PairedTest compare_cells(const SeedValues& a, const SeedValues& b) {
