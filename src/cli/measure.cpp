@@ -48,7 +48,7 @@ fs::path weights_of(const MeasureCommand& command) {
       const std::string status = read_run(command.run).status.value("status", "unknown");
       throw Error(
           "the run has no final weights",
-          {layout.weights().string(), status, "measure a run that is done, or name a file by --weights"});
+          {layout.weights().string(), status, "measure a run that is done, or name a file by --weights, like its checkpoint.pt"});
     }
     return layout.weights();
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <memory>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"
+#include "util/stop_signal.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -159,7 +161,7 @@ void run_workers(const Sweep& sweep, const SweepCommand& command, const GlobalOp
     const SweepTally before = tally(sweep.directory, sweep.planned);
     screen.show(before);
     // A worker that was killed leaves its run behind for the next round.
-    if (before.is_finished() || before.done <= done_before) break;
+    if (before.is_finished() || before.done <= done_before || stop_signal() != 0) break;
     done_before = before.done;
     std::vector<std::unique_ptr<ChildProcess>> workers;
     for (size_t w = 0; w < shares.size(); ++w) {
@@ -167,8 +169,13 @@ void run_workers(const Sweep& sweep, const SweepCommand& command, const GlobalOp
                                                        sweep.directory.log(static_cast<int64_t>(w))));
     }
     const auto is_running = [](const auto& worker) { return !worker->exit_code(); };
+    int forwarded = 0;
     while (std::any_of(workers.begin(), workers.end(), is_running)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      std::this_thread::sleep_for(std::chrono::milliseconds(stop_signal() != 0 ? 50 : 500));
+      // The first makes them save their runs and stop, the second stop at once.
+      for (; forwarded < stop_signal_count(); ++forwarded) {
+        for (const auto& worker : workers) worker->send(SIGTERM);
+      }
       screen.show(tally(sweep.directory, sweep.planned));
     }
   }
@@ -232,15 +239,26 @@ int submit_to_slurm(const Sweep& sweep, const SweepCommand& command, const Globa
   return 0;
 }
 
+/// 128 and the signal's number after one, else the code given.
+int exit_code_of_stop(int otherwise) {
+  constexpr int kExitSignalled = 128;
+  return stop_signal() != 0 ? kExitSignalled + stop_signal() : otherwise;
+}
+
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   if (!command.worker_cores.empty()) pin_to(command.worker_cores);
   const Sweep sweep = open_sweep(command);
   if (command.is_dry_run) return show_plan(sweep, command, options);
   sweep.directory.create();
-  const RunEnvironment environment{.device = parse_device(options.device), .is_quiet = options.is_quiet};
-  if (!command.worker_cores.empty()) {
+  const bool is_worker = !command.worker_cores.empty();
+  const bool is_leading = !is_worker && command.index < 0 && !command.is_slurm;
+  watch_stop_signals(is_leading ? SecondSignal::kIsCounted : SecondSignal::kExits);
+  const RunEnvironment environment{
+      .device = parse_device(options.device), .is_quiet = options.is_quiet, .stop_signal = stop_signal};
+  if (is_worker) {
+    stop_with_parent();
     run_worker(sweep.directory, sweep.runs(), environment);
-    return 0;
+    return exit_code_of_stop(0);
   }
   if (command.is_retrying) forget_failures(sweep.directory, sweep.runs());
   if (command.index >= 0) {
@@ -253,17 +271,18 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
     const SweepState state = state_of(sweep.directory, run.id);
     if (!options.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));
     if (state == SweepState::kFailed) report_failures(sweep);
-    return state == SweepState::kDone || state == SweepState::kDiverged ? 0 : Error::kFailure;
+    const bool has_ended = state == SweepState::kDone || state == SweepState::kDiverged;
+    return exit_code_of_stop(has_ended ? 0 : Error::kFailure);
   }
   if (command.is_slurm) return submit_to_slurm(sweep, command, options);
   run_workers(sweep, command, options);
-  return conclude(sweep, options);
+  return exit_code_of_stop(conclude(sweep, options));
 }
 
 }  // namespace
 
 void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
-  CLI::App* sweep = app.add_subcommand("sweep", "all runs of a spec, in parallel; finished ones are skipped");
+  CLI::App* sweep = app.add_subcommand("sweep", "all runs of a spec, in parallel; finished ones are skipped, interrupted ones resumed");
   auto command = std::make_shared<SweepCommand>();
   CLI::App* status = sweep->add_subcommand("status", "how far a sweep is");
   for (CLI::App* either : {sweep, status}) {

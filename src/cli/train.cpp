@@ -1,22 +1,26 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/config_options.h"
 #include "experiment/training_run.h"
 #include "util/error.h"
+#include "util/stop_signal.h"
 #include "util/text.h"
 
 namespace batchplus {
 namespace {
 
 constexpr int kExitDiverged = 3;
+constexpr int kExitSignalled = 128;
 
 struct TrainCommand {
   std::string config_file;
   ConfigOverrides overrides;
   bool has_tensorboard = false;
+  bool is_resuming = false;
 };
 
 std::string optional_number(const Json& result, const char* key, const char* format) {
@@ -29,6 +33,7 @@ void print_result(const Json& result, const RunConfig& config) {
              config.dataset, config.model, result["status"].get<std::string>(), result["epochs"].dump(),
              result["inner_steps"].dump(), result["gradient_evaluations"].dump(),
              format_duration(result["seconds"].get<double>()));
+  if (result["status"] == "interrupted") return;
   fmt::print("train loss {}  accuracy {}%\n", optional_number(result, "train_loss", "{:.4f}"),
              optional_number(result, "train_accuracy", "{:.2f}"));
   fmt::print("test  loss {}  accuracy {}% (best {}%)\n", optional_number(result, "test_loss", "{:.4f}"),
@@ -37,26 +42,60 @@ void print_result(const Json& result, const RunConfig& config) {
   fmt::print("weights sha256 {}\n", result["weights_sha256"].get<std::string>());
 }
 
-int run_train(const TrainCommand& command, const GlobalOptions& options) {
+/// The config that the options give. To resume, they stand above what the run itself says, so that --out
+/// alone is enough and what is given besides can be compared.
+RunConfig config_of(const TrainCommand& command) {
+  RunConfig asked;
+  if (!command.config_file.empty()) read_config_file(asked, command.config_file);
+  command.overrides.apply(asked);
+  const RunLayout layout{asked.out};
+  if (!command.is_resuming || asked.out.empty() || !std::filesystem::exists(layout.config())) return asked;
   RunConfig config;
+  read_config_file(config, layout.config());
+  // A run directory may come from anywhere: it does not say where else to write.
+  config.save_weights.clear();
   if (!command.config_file.empty()) read_config_file(config, command.config_file);
   command.overrides.apply(config);
+  config.out = asked.out;
+  return config;
+}
+
+void report_divergence(const Json& result, const RunConfig& config) {
+  fmt::print(stderr,
+             "batchplus: diverged: a weight or the loss became infinite or NaN by inner step {} (outer step {}, "
+             "lr {})\n",
+             result["inner_steps"].dump(), result["outer_steps"].dump(), result["lr"].dump());
+  const auto checkpoint = RunLayout{config.out}.checkpoint();
+  if (!config.out.empty() && std::filesystem::exists(checkpoint))
+    fmt::print(stderr, "  the last good weights are in {}\n", checkpoint.string());
+  fmt::print(stderr, "  hint:  lower --lr, or begin with --warmup-epochs 1\n");
+}
+
+void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
+  fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n",
+             signal_name(outcome.signal), outcome.result["epochs"].dump());
+  fmt::print(stderr, "  hint:  {}\n",
+             config.out.empty() ? "with --out the run could have gone on from here"
+                                : fmt::format("go on with: batchplus train --resume --out {}", config.out));
+}
+
+int run_train(const TrainCommand& command, const GlobalOptions& options) {
+  const RunConfig config = config_of(command);
+  watch_stop_signals(SecondSignal::kExits);
   const RunOutcome outcome = run_training(config, {.device = parse_device(options.device),
+                                                   .threads = options.threads,
                                                    .is_quiet = options.is_quiet,
-                                                   .has_tensorboard = command.has_tensorboard});
-  if (outcome.is_diverged) {
-    fmt::print(
-        stderr,
-        "batchplus: diverged: a weight became infinite or NaN in inner step {} (outer step {}, lr {})\n"
-        "  hint:  lower --lr, or begin with --warmup-epochs 1\n",
-        outcome.result["inner_steps"].dump(), outcome.result["outer_steps"].dump(),
-        outcome.result["lr"].dump());
-  }
+                                                   .has_tensorboard = command.has_tensorboard,
+                                                   .is_resuming = command.is_resuming,
+                                                   .stop_signal = stop_signal});
+  if (outcome.is_diverged) report_divergence(outcome.result, config);
+  if (outcome.signal != 0) report_interruption(outcome, config);
   if (options.is_json) {
     fmt::print("{}\n", outcome.result.dump());
   } else {
     print_result(outcome.result, config);
   }
+  if (outcome.signal != 0) return kExitSignalled + outcome.signal;
   return outcome.is_diverged ? kExitDiverged : 0;
 }
 
@@ -70,6 +109,8 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
                     "TOML file with the options below as keys (lr, inner_batch, ...)");
   train->add_flag("--tensorboard", command->has_tensorboard,
                   "also write events for TensorBoard, into RUNDIR/tensorboard");
+  train->add_flag("--resume", command->is_resuming,
+                  "go on with the run in --out, or begin it; its options need not be given again");
   add_config_options(*train, command->overrides, [](const ConfigField&) { return true; });
   train->callback([command, &options, &action] {
     action = [command, &options] { return run_train(*command, options); };

@@ -1,6 +1,8 @@
 #include "core/flat_parameters.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 #include <unordered_set>
@@ -41,6 +43,15 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
     destination.copy_(slices_[i].parameter);
     slices_[i].parameter.set_data(destination);
   }
+}
+
+std::string FlatParameters::layout() const {
+  std::string text;
+  for (const Slice& slice : slices_) {
+    text += fmt::format("{} [{}]/[{}] at {}\n", slice.name, fmt::join(slice.parameter.sizes(), ","),
+                        fmt::join(slice.parameter.strides(), ","), slice.offset);
+  }
+  return text;
 }
 
 torch::Tensor FlatParameters::view(const torch::Tensor& flat, size_t i) const {

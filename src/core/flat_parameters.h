@@ -31,6 +31,9 @@ class FlatParameters {
   /// Copies one gradient per parameter, in order, into `flat`: [d]. An undefined gradient becomes zeros.
   void gather(const std::vector<torch::Tensor>& gradients, const torch::Tensor& flat) const;
 
+  /// Which parameter lies where, as text: flat vectors of equal layouts can be exchanged.
+  std::string layout() const;
+
   /// A view of `flat`: [d], contiguous, with the shape and strides of the i-th parameter.
   torch::Tensor view(const torch::Tensor& flat, size_t i) const;
 

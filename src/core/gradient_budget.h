@@ -8,6 +8,11 @@ namespace batchplus {
 /// gradient evaluation is b of them. Only the gradient oracle charges it.
 class GradientBudget {
  public:
+  GradientBudget() = default;
+  /// As it was when these had been charged.
+  GradientBudget(int64_t sample_gradients, int64_t sample_forwards)
+      : sample_gradients_(sample_gradients), sample_forwards_(sample_forwards) {}
+
   void charge_gradients(int64_t samples) { sample_gradients_ += samples; }
   void charge_forwards(int64_t samples) { sample_forwards_ += samples; }
 

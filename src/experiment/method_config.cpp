@@ -14,14 +14,6 @@ namespace {
 
 constexpr int64_t kDefaultEpochs = 10;
 
-SnapshotOptions snapshot_options(const RunConfig& config) {
-  SnapshotOptions options;
-  if (config.snapshot_gradients == "cache") options.gradients = SnapshotGradients::kCache;
-  if (config.snapshot_gradients == "recompute") options.gradients = SnapshotGradients::kRecompute;
-  options.memory_bytes = parse_bytes(config.snapshot_memory, "--snapshot-memory");
-  return options;
-}
-
 /// Sample gradients of an outer batch of so many samples.
 int64_t cost_of(const RunConfig& config, int64_t outer, int64_t parameters) {
   const bool is_cached = Snapshot::keeps(snapshot_options(config), outer / config.inner_batch, parameters);
@@ -29,6 +21,14 @@ int64_t cost_of(const RunConfig& config, int64_t outer, int64_t parameters) {
 }
 
 }  // namespace
+
+SnapshotOptions snapshot_options(const RunConfig& config) {
+  SnapshotOptions options;
+  if (config.snapshot_gradients == "cache") options.gradients = SnapshotGradients::kCache;
+  if (config.snapshot_gradients == "recompute") options.gradients = SnapshotGradients::kRecompute;
+  options.memory_bytes = parse_bytes(config.snapshot_memory, "--snapshot-memory");
+  return options;
+}
 
 void resolve_method(RunConfig& config, int64_t n) {
   const MethodInfo& method = find_method(config.method, "--method");

@@ -3,11 +3,15 @@
 #include "experiment/run_config.h"
 #include "methods/method.h"
 #include "objective/gradient_oracle.h"
+#include "objective/snapshot.h"
 
 namespace batchplus {
 
 /// Fills in what was left to the method's defaults. `n` is the number of training samples.
 void resolve_method(RunConfig& config, int64_t n);
+
+/// Whether and how the snapshot's inner gradients are kept.
+SnapshotOptions snapshot_options(const RunConfig& config);
 
 /// The outer batch size that "256", "2x" or "all" means.
 int64_t parse_outer_batch(const std::string& text, int64_t inner_batch, int64_t samples);

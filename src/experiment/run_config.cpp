@@ -21,6 +21,11 @@ ConfigField text(std::string key, std::string RunConfig::*member, std::string he
       [member](const RunConfig& config) { return config.*member; }};
 }
 
+ConfigField incidental(ConfigField field) {
+  field.decides_result = false;
+  return field;
+}
+
 ConfigField choice(std::string key, std::string RunConfig::*member, std::vector<std::string> choices,
                    const std::string& help) {
   return {std::move(key), fmt::format("{}: {}", help, join(choices, ", ")), Kind::kText,
@@ -155,8 +160,8 @@ const std::vector<ConfigField>& config_fields() {
       {Topic::kData,
        {
            text("dataset", &C::dataset, "dataset; 'batchplus data list' shows them"),
-           text("data_dir", &C::data_dir,
-                "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)"),
+           incidental(text("data_dir", &C::data_dir,
+                           "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)")),
            number("train_limit", &C::train_limit, kNotNegative,
                   "train on so many samples, classes balanced; 0: all"),
            number("test_limit", &C::test_limit, kNotNegative,
@@ -238,18 +243,24 @@ const std::vector<ConfigField>& config_fields() {
       {Topic::kTraining,
        {
            number("seed", &C::seed, kNotNegative, "seed of initial weights, order, augmentation and dropout"),
-           text("out", &C::out, "run directory to write"),
-           text("save_weights", &C::save_weights,
-                "file to write the final weights to, as a PyTorch state dict"),
+           incidental(text("checkpoint_every", &C::checkpoint_every,
+                           "save the run in its directory after so many epochs (1, 0.25), after a time (10m), "
+                           "or never; 1,10m: whichever comes first")),
+           incidental(text("out", &C::out, "run directory to write")),
+           incidental(text("save_weights", &C::save_weights,
+                           "file to write the final weights to, as a PyTorch state dict")),
        }},
   });
   return fields;
 }
 
-std::string to_toml(const RunConfig& config) {
+namespace {
+
+std::string write_toml(const RunConfig& config, bool is_for_result) {
   const RunConfig defaults;
   std::string toml;
   for (const auto& field : config_fields()) {
+    if (is_for_result && !field.decides_result) continue;
     const std::string value = field.get(config);
     if (value.empty() && field.get(defaults).empty()) continue;
     if (field.kind == Kind::kText) {
@@ -260,6 +271,16 @@ std::string to_toml(const RunConfig& config) {
     }
   }
   return toml;
+}
+
+}  // namespace
+
+std::string to_toml(const RunConfig& config) {
+  return write_toml(config, /*is_for_result=*/false);
+}
+
+std::string result_toml(const RunConfig& config) {
+  return write_toml(config, /*is_for_result=*/true);
 }
 
 }  // namespace batchplus

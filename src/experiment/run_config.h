@@ -58,6 +58,7 @@ struct RunConfig {
   int64_t sharpness_draws = 10;
   std::optional<double> pl_constant;
   int64_t seed = 1;
+  std::string checkpoint_every = "1,10m";
   std::string out;
   std::string save_weights;
 };
@@ -77,6 +78,8 @@ struct ConfigField {
   /// The value as text; empty when it is not set.
   std::function<std::string(const RunConfig&)> get;
   Topic topic = Topic::kTraining;
+  /// Whether the numbers of a run depend on it; where things are and how often they are saved do not matter.
+  bool decides_result = true;
 
   /// The option of the command line, with its dashes.
   std::string option() const;
@@ -93,5 +96,8 @@ void read_config_file(RunConfig& config, const std::filesystem::path& path);
 
 /// The complete configuration as TOML.
 std::string to_toml(const RunConfig& config);
+
+/// Only what decides the result: equal texts mean equal runs.
+std::string result_toml(const RunConfig& config);
 
 }  // namespace batchplus

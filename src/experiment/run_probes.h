@@ -22,6 +22,9 @@ class RunProbes {
   /// What there is to record about an epoch; `is_due` says whether to measure after it.
   std::vector<Quantity> measure(bool is_due);
 
+  /// The part that gathers over many steps.
+  ControlVariateProbe& control_variate() { return control_variate_; }
+
  private:
   Measurer make_measurer();
 

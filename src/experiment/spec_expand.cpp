@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "experiment/spec.h"
+#include "experiment/spec_table.h"
 #include "util/error.h"
 #include "util/hash.h"
 #include "util/table.h"
@@ -81,10 +82,9 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     throw Error("not an assignment", {"--set", assignment, "write --set dataset=fashion-mnist"});
   }
   const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "--set"};
-  std::vector<std::string> keys;
+  const std::vector<std::string> keys = spec_config_keys();
   for (const ConfigField& field : config_fields()) {
-    keys.push_back(field.key);
-    if (field.key != setting.key) continue;
+    if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
     RunConfig scratch;
     field.set(scratch, setting.text, fmt::format("--set {}", setting.key));
     spec.last.config.push_back(setting);
@@ -94,12 +94,8 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
 }
 
 std::string config_id(const RunConfig& config) {
-  RunConfig what = config;
-  what.data_dir.clear();
-  what.out.clear();
-  what.save_weights.clear();
   constexpr size_t kDigits = 12;
-  return sha256_hex(to_toml(what)).substr(0, kDigits);
+  return sha256_hex(result_toml(config)).substr(0, kDigits);
 }
 
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {

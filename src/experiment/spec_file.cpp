@@ -126,8 +126,7 @@ SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axe
   reader.allow({"key", "values", "when", "same_for", "by"}, false);
   SpecChoice choice;
   choice.key = reader.required_text("key");
-  std::vector<std::string> keys;
-  for (const ConfigField& field : config_fields()) keys.push_back(field.key);
+  const std::vector<std::string> keys = spec_config_keys();
   if (std::find(keys.begin(), keys.end(), choice.key) == keys.end()) {
     throw Error("unknown key", {reader.place_of("key"), choice.key, suggest_name(choice.key, keys)});
   }

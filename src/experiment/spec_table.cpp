@@ -10,6 +10,15 @@
 
 namespace batchplus {
 
+std::vector<std::string> spec_config_keys() {
+  std::vector<std::string> keys;
+  for (const ConfigField& field : config_fields()) {
+    const bool names_a_place = !field.decides_result && field.key != "checkpoint_every";
+    if (!names_a_place) keys.push_back(field.key);
+  }
+  return keys;
+}
+
 SpecTable::SpecTable(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
 
 std::string SpecTable::position(const toml::source_position& position) const {
@@ -19,7 +28,7 @@ std::string SpecTable::position(const toml::source_position& position) const {
 void SpecTable::allow(const std::vector<std::string>& known, bool has_config_keys) const {
   std::vector<std::string> names = known;
   if (has_config_keys) {
-    for (const ConfigField& field : config_fields()) names.push_back(field.key);
+    for (const std::string& key : spec_config_keys()) names.push_back(key);
   }
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());

@@ -8,6 +8,10 @@
 
 namespace batchplus {
 
+/// The keys of a config that a spec may set: all but those that name places. Where a sweep's files go is for
+/// who runs it to say.
+std::vector<std::string> spec_config_keys();
+
 /// Reads one table of a spec and knows where it is: every Error has file, line and column.
 class SpecTable {
  public:

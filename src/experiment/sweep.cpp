@@ -35,6 +35,7 @@ SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(directory.run(id));
   if (word == "done") return SweepState::kDone;
+  if (word == "interrupted") return SweepState::kWaiting;
   return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
 }
 
@@ -56,11 +57,11 @@ bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvir
   const auto lock = FileLock::try_lock(directory.lock(run.id));
   // Somebody may have finished it in between.
   if (!lock || !is_open()) return false;
-  fs::remove_all(directory.run(run.id));
 
   RunConfig config = run.config;
   config.out = directory.run(run.id);
   RunEnvironment noted = environment;
+  noted.is_resuming = true;
   Stopwatch since_note;
   double last_note = -1;
   noted.on_progress = [&](double fraction) {
@@ -72,7 +73,6 @@ bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvir
   try {
     run_training(config, noted);
   } catch (const std::exception& problem) {
-    fs::remove_all(directory.run(run.id));
     const Json failure = {{"id", run.id}, {"error", problem.what()}, {"time", utc_timestamp()}};
     write_file_atomically(directory.failure(run.id), failure.dump(2) + "\n");
   }
@@ -85,6 +85,7 @@ void run_worker(const SweepDirectory& directory, const std::vector<SpecRun>& run
   for (bool has_worked = true; has_worked;) {
     has_worked = false;
     for (const SpecRun& run : runs) {
+      if (environment.stop_signal && environment.stop_signal() != 0) return;
       if (run_one(directory, run, environment)) has_worked = true;
     }
   }

@@ -34,10 +34,10 @@ SweepState state_of(const SweepDirectory& directory, const std::string& id);
 double progress_of(const SweepDirectory& directory, const std::string& id);
 
 /// Runs one run unless it is finished, has failed before or belongs to another process. An unfinished one
-/// that nobody works on begins anew. What goes wrong is noted and not thrown. Returns whether it ran.
+/// that nobody works on is resumed. What goes wrong is noted and not thrown. Returns whether it ran.
 bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvironment& environment);
 
-/// Runs all that are waiting, pass after pass, until none is left to take.
+/// Runs all that are waiting, pass after pass, until none is left to take or a signal stops it.
 void run_worker(const SweepDirectory& directory, const std::vector<SpecRun>& runs,
                 const RunEnvironment& environment);
 

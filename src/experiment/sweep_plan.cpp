@@ -7,9 +7,8 @@
 #include <map>
 
 #include "data/registry.h"
+#include "experiment/memory_estimate.h"
 #include "experiment/method_config.h"
-#include "networks/measure.h"
-#include "networks/registry.h"
 #include "objective/gradient_oracle.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -31,14 +30,6 @@ int64_t training_samples(const RunConfig& config) {
   return config.train_limit > 0 ? config.train_limit : left;
 }
 
-Model network_of(const RunConfig& config) {
-  const DatasetInfo info = find_dataset(config.dataset);
-  return build_network(
-      find_network(config.model),
-      {.channels = info.channels, .side = info.side, .classes = info.classes, .dropout = config.dropout},
-      /*seed=*/1);
-}
-
 /// Parameters of each network, counted once.
 class ParameterCounts {
  public:
@@ -47,7 +38,7 @@ class ParameterCounts {
     const std::string key = fmt::format("{}/{}/{}/{}", config.model, info.channels, info.side, info.classes);
     const auto [count, is_new] = counts_.try_emplace(key, 0);
     if (is_new) {
-      const Model model = network_of(config);
+      const Model model = network_of(config, info);
       for (const auto& parameter : model.module->parameters()) count->second += parameter.numel();
     }
     return count->second;
@@ -116,26 +107,6 @@ void make_budgets_equal(const Spec& spec, std::vector<Counted>& runs) {
   }
 }
 
-/// What a run takes before its network: the program with libtorch, and a dataset while it is read. Measured:
-/// 216 MiB for an mlp on the synthetic samples, and 470 MiB more for CIFAR-10's 147 MiB of training images.
-double process_bytes(const DatasetInfo& info) {
-  constexpr double kProgram = 180 << 20;
-  constexpr double kReading = 3.2;
-  return kProgram +
-         kReading * static_cast<double>(info.train_samples * info.channels * info.side * info.side);
-}
-
-/// Vectors of all parameters: weights, gradient, momentum, mean, and the snapshot gradients that are kept.
-double count_vectors(RunConfig config, double vector_bytes) {
-  resolve_method(config, training_samples(config));
-  const int64_t inner_batches = parse_integer(config.outer_batch, "outer_batch") / config.inner_batch;
-  const int64_t allowed = parse_bytes(config.snapshot_memory, "snapshot_memory");
-  // Too many to keep are computed again.
-  const bool is_kept = static_cast<double>(inner_batches) * vector_bytes <= static_cast<double>(allowed);
-  constexpr double kOthers = 4;
-  return kOthers + (is_kept ? static_cast<double>(inner_batches) : 2);
-}
-
 }  // namespace
 
 std::vector<PlannedRun> plan_sweep(const Spec& spec, const std::string& scale) {
@@ -158,9 +129,7 @@ std::vector<PlannedRun> plan_sweep(const Spec& spec, const std::string& scale) {
 void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
   struct Figures {
     double seconds_per_sample = 0;
-    /// Activations of a sample, and a vector of all parameters.
-    double sample_bytes = 0;
-    double vector_bytes = 0;
+    NetworkMemory memory;
   };
   std::map<std::string, Figures> known;
   for (PlannedRun& row : runs) {
@@ -171,7 +140,8 @@ void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
     const std::string key = fmt::format("{}/{}/{}", config.model, info.name, batch);
     const auto [figures, is_new] = known.try_emplace(key);
     if (is_new) {
-      const Model model = network_of(config);
+      const Model model = network_of(config, info);
+      figures->second.memory = measure_network_memory(model, info);
       model.module->to(device);
       FlatParameters parameters(*model.module);
       GradientBudget budget;
@@ -184,15 +154,9 @@ void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
       const Stopwatch stopwatch;
       oracle.gradient(samples, gradient);
       figures->second.seconds_per_sample = stopwatch.seconds() / static_cast<double>(batch);
-      constexpr int64_t kFew = 2;
-      figures->second.sample_bytes =
-          static_cast<double>(measure_activation_bytes(model, kFew, info.channels, info.side)) / kFew;
-      figures->second.vector_bytes = static_cast<double>(parameters.values().nbytes());
     }
     row.estimated_seconds = figures->second.seconds_per_sample * static_cast<double>(row.sample_gradients);
-    row.memory_bytes = process_bytes(info) +
-                       figures->second.sample_bytes * static_cast<double>(config.inner_batch) +
-                       count_vectors(config, figures->second.vector_bytes) * figures->second.vector_bytes;
+    row.memory_bytes = estimate_memory(config, training_samples(config), info, figures->second.memory);
   }
 }
 

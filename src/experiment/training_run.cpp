@@ -1,32 +1,32 @@
 #include "experiment/training_run.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "experiment/checkpoint_schedule.h"
+#include "experiment/continuation.h"
 #include "experiment/measuring.h"
+#include "experiment/memory_estimate.h"
 #include "experiment/method_config.h"
 #include "experiment/provenance.h"
 #include "experiment/run_data.h"
 #include "experiment/run_probes.h"
+#include "experiment/run_records.h"
+#include "experiment/run_state.h"
 #include "methods/registry.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
-#include "store/event_file.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/progress.h"
 #include "util/text.h"
 
 namespace batchplus {
+namespace fs = std::filesystem;
 namespace {
-
-/// 195 as 195 and 3.5 as 3.5.
-Json compact_number(double number) {
-  if (number == std::floor(number) && std::abs(number) < 1e15) return static_cast<int64_t>(number);
-  return number;
-}
 
 Sampling parse_sampling(const std::string& text) {
   if (text == "sequential") return Sampling::kSequential;
@@ -57,7 +57,33 @@ void check_without_data(const RunConfig& config) {
   Schedule::parse(config.schedule, "--schedule");
   parse_metric_groups(config.metrics, MetricUse::kTrain, "--metrics");
   measure_options(config);
+  CheckpointSchedule::parse(config.checkpoint_every, "--checkpoint-every");
   if (!config.save_weights.empty()) require_writable_target(config.save_weights, "--save-weights");
+}
+
+/// Computes with so many threads until the end of the scope; 0: with those that are set.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(at::get_num_threads()) {
+    if (threads > 0) at::set_num_threads(threads);
+  }
+  ~ThreadCount() { at::set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+/// What only makes sense with a run directory.
+void require_directory(const RunConfig& config, const RunEnvironment& environment) {
+  if (!config.out.empty()) return;
+  if (environment.has_tensorboard) {
+    throw Error("event files go into a run directory", {"--tensorboard", "", "name one with --out"});
+  }
+  if (environment.is_resuming) {
+    throw Error("only a run with a directory can be resumed", {"--resume", "", "name it with --out"});
+  }
 }
 
 void require_affordable(const TrainOptions& options, const Method& method) {
@@ -88,105 +114,60 @@ std::string describe_metrics(const std::vector<Quantity>& metrics) {
   return fmt::format("    {}", join(parts, "  "));
 }
 
-Json record_json(const EpochRecord& record, int64_t inner_batch) {
-  Json json = {
-      {"epoch", compact_number(record.epoch)},
-      {"outer_steps", record.outer_steps},
-      {"inner_steps", record.inner_steps},
-      {"gradient_evaluations",
-       compact_number(static_cast<double>(record.sample_gradients) / static_cast<double>(inner_batch))},
-      {"sample_gradients", record.sample_gradients},
-      {"lr", record.learning_rate},
-      {"running_loss", number_or_null(record.running_loss)},
-  };
-  if (record.validation) {
-    json["validation_loss"] = number_or_null(record.validation->loss);
-    json["validation_accuracy"] = record.validation->accuracy;
-  }
-  if (record.test) {
-    json["test_loss"] = number_or_null(record.test->loss);
-    json["test_accuracy"] = record.test->accuracy;
-  }
-  json["seconds"] = record.train_seconds;
-  if (record.metrics_seconds > 0) json["metrics_seconds"] = record.metrics_seconds;
-  json.update(to_json(record.metrics));
-  return json;
-}
-
-/// The numbers of a record under TensorBoard's names: test/loss, metrics/loss_gap, ...
-std::vector<std::pair<std::string, double>> scalars_of(const Json& record) {
-  static const std::map<std::string, std::string> kTags = {{"running_loss", "train/running_loss"},
-                                                           {"lr", "train/lr"},
-                                                           {"test_loss", "test/loss"},
-                                                           {"test_accuracy", "test/accuracy"},
-                                                           {"validation_loss", "validation/loss"},
-                                                           {"validation_accuracy", "validation/accuracy"}};
-  std::vector<std::pair<std::string, double>> scalars;
-  for (const auto& [key, entry] : record.items()) {
-    const auto tag = kTags.find(key);
-    if (tag != kTags.end() && entry.is_number()) scalars.emplace_back(tag->second, entry.get<double>());
-    const bool is_metric = entry.is_object() && entry.contains("value") && entry["value"].is_number();
-    if (is_metric) scalars.emplace_back(fmt::format("metrics/{}", key), entry["value"].get<double>());
-  }
-  return scalars;
-}
-
-/// A run's records as it writes them: into its directory, and for TensorBoard if wanted.
-class Records {
- public:
-  Records(const RunConfig& config, const RunEnvironment& environment) {
-    if (config.out.empty()) return;
-    writer_.emplace(config.out, to_toml(config), provenance(environment.device.str()));
-    if (!environment.has_tensorboard) return;
-    events_.emplace(writer_->layout().events());
-    std::string indented = to_toml(config);
-    for (size_t at = 0; (at = indented.find('\n', at)) != std::string::npos; at += 5)
-      indented.insert(at + 1, "    ");
-    events_->add_text("config", fmt::format("    {}", indented));
-  }
-
-  void add(const Json& record) {
-    if (!writer_) return;
-    writer_->record(record);
-    // Runs at equal gradient evaluations are then above each other.
-    if (events_)
-      events_->add_scalars(std::llround(record["gradient_evaluations"].get<double>()), scalars_of(record));
-  }
-  void finish(const Json& result) {
-    if (writer_) writer_->set_status(result["status"], result);
-  }
-  /// Null without a run directory.
-  const RunLayout* layout() const { return writer_ ? &writer_->layout() : nullptr; }
-
- private:
-  std::optional<RunWriter> writer_;
-  std::optional<EventFile> events_;
-};
-
-/// The result, but for what needs the model.
-Json result_json(const TrainResult& trained, int64_t inner_batch, const GradientBudget& budget) {
-  const EpochRecord& last = trained.last;
-  Json result = {{"status", trained.is_diverged ? "diverged" : "done"}};
-  result.update(record_json(last, inner_batch));
+/// The result, but for what needs the model. `record` is the last one.
+Json result_json(const std::string& status, const Json& record, const TrainResult& trained,
+                 const GradientBudget& budget) {
+  Json result = {{"status", status}};
+  result.update(record);
   result["epochs"] = result["epoch"];
   result.erase("epoch");
   result["sample_forwards"] = budget.sample_forwards();
-  result["samples_per_second"] = static_cast<double>(last.sample_gradients) / last.train_seconds;
+  const double seconds = record["seconds"];
+  result["samples_per_second"] = number_or_null(record["sample_gradients"].get<double>() / seconds);
   if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
   return result;
+}
+
+/// Training samples, as far as is known before the dataset is read; else 0.
+int64_t published_samples(const RunConfig& config) {
+  const int64_t all = find_dataset(config.dataset).train_samples;
+  return config.train_limit > 0 ? std::min(config.train_limit, all) : std::max<int64_t>(0, all - config.validation);
+}
+
+/// An Error of a run that had begun: the input was fine, and what was saved is still there.
+Error after_start(const Error& problem, const RunRecords& records) {
+  Error::Details details = problem.details();
+  if (records.writer() != nullptr) {
+    details.hint += fmt::format("{}what was saved is intact: go on with --resume --out {}",
+                                details.hint.empty() ? "" : "; ", records.writer()->layout().root.string());
+  }
+  return Error(problem.summary(), details, Error::kFailure);
 }
 
 }  // namespace
 
 RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
   check_without_data(config);
-  if (environment.has_tensorboard && config.out.empty()) {
-    throw Error("event files go into a run directory", {"--tensorboard", "", "name one with --out"});
+  require_directory(config, environment);
+  std::optional<RunWriter> writer;
+  std::optional<Continuation> earlier;
+  if (environment.is_resuming && RunLayout{config.out}.holds_run()) {
+    writer.emplace(config.out);
+    earlier = read_continuation(writer->layout());
   }
+  const ThreadCount threads(environment.threads == 0 && earlier ? earlier->threads : 0);
+
+  const int64_t published = published_samples(config);
+  if (published > 0) require_memory(config, published);
   const RunData data = load_run_data(config);
   const DatasetViews& views = data.views;
   const int64_t n = views.train.size();
+  if (published == 0) require_memory(config, n);
   resolve_method(config, n);
+  if (earlier) {
+    require_same_run(config, *earlier, writer->layout());
+    if (!earlier->result.is_null()) return {earlier->result, earlier->result["status"] == "diverged"};
+  }
 
   const Model model = build_run_network(config, data.dataset);
   if (!config.init.empty()) load_state_dict(*model.module, read_weights(config.init), config.init);
@@ -213,12 +194,43 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
       config, {model, parameters, views.train, views.test, data.normalization, environment.device}, progress);
   probes.watch(method);
 
-  Records records(config, environment);
+  RunState run{model, parameters, oracle, budget, method, warmup_method ? &*warmup_method : nullptr, probes};
+  TrainState start;
+  if (earlier && earlier->checkpoint) {
+    start = run.restore(*earlier->checkpoint, writer->layout().checkpoint().string());
+  }
+  if (!writer && !config.out.empty()) writer.emplace(config.out);
+  RunRecords records(std::move(writer));
+  const Json about_us = provenance(environment.device.str());
+  if (earlier) {
+    for (const std::string& note : earlier->notes) progress.print_line("note: " + note);
+    for (const std::string& note : describe_differences(records.writer()->layout(), about_us))
+      progress.print_line("note: " + note);
+    records.resume(config, about_us, earlier->records);
+    progress.print_line(fmt::format("resumed after {:.4g} epochs", start.last.epoch));
+  } else {
+    records.begin(config, about_us, environment.is_resuming ? RunWriter::Leftover::kReplace : RunWriter::Leftover::kRefuse);
+  }
+  if (environment.has_tensorboard) records.add_events(config);
+
+  CheckpointSchedule schedule = CheckpointSchedule::parse(config.checkpoint_every, "--checkpoint-every");
+  schedule.restart(start);
+  int signal = 0;
+  const auto save_and_ask = [&](const TrainState& state) {
+    if (environment.stop_signal) signal = environment.stop_signal();
+    if (records.writer() != nullptr && (signal != 0 || schedule.is_due(state))) {
+      Checkpoint checkpoint = run.capture(state);
+      add_identity(checkpoint, config, records.writer()->records());
+      save_checkpoint(records.writer()->layout(), checkpoint);
+      schedule.restart(state);
+    }
+    return signal == 0;
+  };
 
   const auto evaluate_on = [&](const ImageView& view) {
     return evaluate(model, samples_of(view, data.normalization, environment.device, model.memory_format));
   };
-  Trainer::Parts parts{batches, oracle, budget, method, warmup_method ? &*warmup_method : nullptr, [&] {
+  Trainer::Parts parts{batches, oracle, budget, method, run.warmup_method, [&] {
                          return evaluate_on(views.test);
                        }};
   if (views.validation.size() > 0) parts.evaluate_validation = [&] { return evaluate_on(views.validation); };
@@ -234,26 +246,31 @@ RunOutcome run_training(RunConfig config, const RunEnvironment& environment) {
                        [&](double done, double total, const std::string& label) {
                          progress.update(done, total, label);
                          if (environment.on_progress) environment.on_progress(done / total);
-                       }});
-  const TrainResult trained = trainer.run();
-  progress.clear();
-
-  const StateDict weights = state_dict(*model.module);
-  Json result = result_json(trained, config.inner_batch, budget);
-  if (!trained.is_diverged) {
-    const Evaluation train = evaluate_on(views.train);
-    result["train_loss"] = number_or_null(train.loss);
-    result["train_accuracy"] = train.accuracy;
+                       },
+                   .on_boundary = save_and_ask});
+  try {
+    const TrainResult trained = trainer.run(start);
+    progress.clear();
+    const bool is_done = !trained.is_diverged && !trained.is_interrupted;
+    const StateDict weights = state_dict(*model.module);
+    Json result = result_json(is_done ? "done" : trained.is_diverged ? "diverged" : "interrupted",
+                              is_done ? records.last() : record_json(trained.last, config.inner_batch), trained,
+                              budget);
+    if (is_done) {
+      const Evaluation train = evaluate_on(views.train);
+      result["train_loss"] = number_or_null(train.loss);
+      result["train_accuracy"] = train.accuracy;
+    }
+    result["weights_sha256"] = weights_sha256(weights);
+    // Weights that are not finite are of no use, and must not replace a file that is.
+    if (is_done && !config.save_weights.empty()) write_weights(config.save_weights, weights);
+    if (is_done && records.writer() != nullptr) write_weights(records.writer()->layout().weights(), weights);
+    records.set_status(result);
+    if (is_done && records.writer() != nullptr) fs::remove(records.writer()->layout().previous_checkpoint());
+    return {result, trained.is_diverged, trained.is_interrupted ? signal : 0};
+  } catch (const Error& problem) {
+    throw after_start(problem, records);
   }
-  result["weights_sha256"] = weights_sha256(weights);
-
-  // Weights that are not finite are of no use, and must not replace a file that is.
-  if (!trained.is_diverged) {
-    if (!config.save_weights.empty()) write_weights(config.save_weights, weights);
-    if (records.layout() != nullptr) write_weights(records.layout()->weights(), weights);
-  }
-  records.finish(result);
-  return {result, trained.is_diverged};
 }
 
 }  // namespace batchplus

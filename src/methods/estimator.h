@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/named_tensors.h"
 #include "core/vector_kernels.h"
 #include "data/batch_source.h"
 
@@ -19,6 +20,10 @@ class Estimator {
   /// Calls `step` K times, or until it returns false. `progress` is the fraction of the training that is
   /// done.
   virtual void run(const OuterBatch& outer, double progress, const StepFunction& step) = 0;
+
+  /// The tensors that carry something from one outer batch to the next, defined since construction. A
+  /// checkpoint saves them under these names and a resumed run copies into them.
+  virtual NamedTensors state() const { return {}; }
 
   /// Sample gradients that an outer batch of `outer_size` samples costs, with inner batches of `inner_size`.
   virtual int64_t cost(int64_t outer_size, int64_t inner_size) const = 0;

@@ -16,4 +16,10 @@ Method::Outcome Method::run(const OuterBatch& outer, double progress, double lea
   return outcome;
 }
 
+NamedTensors Method::state() const {
+  NamedTensors state = estimator_->state();
+  for (auto& entry : update_rule_.state()) state.push_back(std::move(entry));
+  return state;
+}
+
 }  // namespace batchplus

@@ -33,6 +33,9 @@ class Method {
   /// One outer batch, with the learning rate held fixed.
   Outcome run(const OuterBatch& outer, double progress, double learning_rate);
 
+  /// What carries over from one outer batch to the next: the estimator's state and the update rule's.
+  NamedTensors state() const;
+
   int64_t outer_batch_size() const { return sizes_.outer_batch; }
   /// Sample gradients that an outer batch of `outer_size` samples costs.
   int64_t cost(int64_t outer_size) const { return estimator_->cost(outer_size, sizes_.inner_batch); }

@@ -20,6 +20,11 @@ bool UpdateRule::step(const EstimateTerms& estimate, double learning_rate) {
                        .weight_decay = options_.weight_decay});
 }
 
+NamedTensors UpdateRule::state() const {
+  if (!momentum_.defined()) return {};
+  return {{"momentum", momentum_}};
+}
+
 UpdateKind parse_update_kind(const std::string& text, const std::string& where) {
   for (const UpdateKind kind : {UpdateKind::kPlain, UpdateKind::kHeavyBall, UpdateKind::kNesterov}) {
     if (to_string(kind) == text) return kind;

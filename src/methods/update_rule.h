@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/flat_parameters.h"
+#include "core/named_tensors.h"
 #include "core/vector_kernels.h"
 
 namespace batchplus {
@@ -23,6 +24,9 @@ class UpdateRule {
 
   /// Returns whether w is still finite.
   [[nodiscard]] bool step(const EstimateTerms& estimate, double learning_rate);
+
+  /// m, unless the rule is plain.
+  NamedTensors state() const;
 
  private:
   FlatParameters& parameters_;

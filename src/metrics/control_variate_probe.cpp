@@ -15,26 +15,23 @@ void ControlVariateProbe::observe(int64_t t, const EstimateTerms& estimate, cons
   }
   const DeviationSums step = deviation_sums(*estimate.gradient, *estimate.control, *estimate.mean);
   const double c = estimate.coefficient;
-  sums_.gradient += step.gradient;
-  sums_.product += step.product;
-  sums_.control += step.control;
-  estimate_squares_ += step.gradient + 2 * c * step.product + c * c * step.control;
-  distances_ += std::sqrt(squared_distance(weights, snapshot_));
-  ++steps_;
+  sums_.deviations.gradient += step.gradient;
+  sums_.deviations.product += step.product;
+  sums_.deviations.control += step.control;
+  sums_.estimate_squares += step.gradient + 2 * c * step.product + c * c * step.control;
+  sums_.distances += std::sqrt(squared_distance(weights, snapshot_));
+  ++sums_.steps;
 }
 
 std::optional<ControlVariateDiagnostics> ControlVariateProbe::take() {
-  if (steps_ == 0) return std::nullopt;
+  if (sums_.steps == 0) return std::nullopt;
   const ControlVariateDiagnostics diagnostics{
-      .correlation = sums_.product / std::sqrt(sums_.gradient * sums_.control),
-      .variance_ratio = estimate_squares_ / sums_.gradient,
-      .optimal_coefficient = -sums_.product / sums_.control,
-      .snapshot_distance = distances_ / static_cast<double>(steps_),
-      .inner_steps = steps_};
+      .correlation = sums_.deviations.product / std::sqrt(sums_.deviations.gradient * sums_.deviations.control),
+      .variance_ratio = sums_.estimate_squares / sums_.deviations.gradient,
+      .optimal_coefficient = -sums_.deviations.product / sums_.deviations.control,
+      .snapshot_distance = sums_.distances / static_cast<double>(sums_.steps),
+      .inner_steps = sums_.steps};
   sums_ = {};
-  estimate_squares_ = 0;
-  distances_ = 0;
-  steps_ = 0;
   return diagnostics;
 }
 

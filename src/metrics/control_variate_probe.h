@@ -33,12 +33,20 @@ class ControlVariateProbe {
   /// Over all steps since the last call; nothing when none had a control variate.
   std::optional<ControlVariateDiagnostics> take();
 
+  /// Over the steps since then.
+  struct Sums {
+    DeviationSums deviations;
+    double estimate_squares = 0;
+    double distances = 0;
+    int64_t steps = 0;
+  };
+  const Sums& sums() const { return sums_; }
+  void set_sums(const Sums& sums) { sums_ = sums; }
+
  private:
+  /// w at the beginning of the outer batch.
   torch::Tensor snapshot_;
-  DeviationSums sums_;
-  double estimate_squares_ = 0;
-  double distances_ = 0;
-  int64_t steps_ = 0;
+  Sums sums_;
 };
 
 }  // namespace batchplus

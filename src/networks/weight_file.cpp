@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "formats/state_dict_file.h"
+#include "formats/checkpoint_file.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"
@@ -60,6 +60,7 @@ const char* storage_name(torch::ScalarType type, const std::string& name) {
     case torch::kFloat32: return "FloatStorage";
     case torch::kFloat64: return "DoubleStorage";
     case torch::kInt64: return "LongStorage";
+    case torch::kUInt8: return "ByteStorage";
     default: break;
   }
   throw Error("cannot save a tensor of this type", {name, torch::toString(type), ""}, Error::kFailure);
@@ -114,6 +115,7 @@ StateDict state_dict(const torch::nn::Module& module) {
 void load_state_dict(torch::nn::Module& module, StateDict state, const std::string& where) {
   std::map<std::string, torch::Tensor> given;
   for (auto& [name, tensor] : state) {
+    if (name.starts_with(kReservedPrefix)) continue;
     constexpr std::string_view kPrefix = "module.";
     given[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] = tensor;
   }
@@ -143,7 +145,10 @@ void load_state_dict(torch::nn::Module& module, StateDict state, const std::stri
 }
 
 StateDict read_weights(const fs::path& path) {
-  StateDictFile file = read_state_dict_file(read_file(path), path.string());
+  return to_tensors(read_state_dict_file(read_file(path), path.string()));
+}
+
+StateDict to_tensors(StateDictFile file) {
   StateDict state;
   for (const StoredTensor& tensor : file.tensors) {
     std::string& bytes = file.storages.at(tensor.storage);
@@ -155,30 +160,32 @@ StateDict read_weights(const fs::path& path) {
   return state;
 }
 
-void write_weights(const fs::path& path, const StateDict& state) {
+std::string encode_weights(const StateDict& state) {
   const StateDict copies = on_cpu_and_contiguous(state);
   std::string file;
-  {
-    caffe2::serialize::PyTorchStreamWriter writer([&file](const void* bytes, size_t size) {
-      file.append(static_cast<const char*>(bytes), size);
-      return size;
-    });
-    const std::string pickle = pickle_state(copies);
-    writer.writeRecord("data.pkl", pickle.data(), pickle.size());
-    for (size_t i = 0; i < copies.size(); ++i) {
-      const torch::Tensor& tensor = copies[i].second;
-      writer.writeRecord(fmt::format("data/{}", i), tensor.data_ptr(), tensor.nbytes());
-    }
-    writer.writeEndOfFile();
+  caffe2::serialize::PyTorchStreamWriter writer([&file](const void* bytes, size_t size) {
+    file.append(static_cast<const char*>(bytes), size);
+    return size;
+  });
+  const std::string pickle = pickle_state(copies);
+  writer.writeRecord("data.pkl", pickle.data(), pickle.size());
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const torch::Tensor& tensor = copies[i].second;
+    writer.writeRecord(fmt::format("data/{}", i), tensor.data_ptr(), tensor.nbytes());
   }
-  write_file_atomically(path, file);
+  writer.writeEndOfFile();
+  return file;
+}
+
+void write_weights(const fs::path& path, const StateDict& state) {
+  write_file_atomically(path, encode_weights(state));
 }
 
 std::string weights_sha256(const StateDict& state) {
   Hash hash;
   for (const auto& [name, tensor] : on_cpu_and_contiguous(state)) {
-    hash.add(fmt::format("{} [{}] ", name, fmt::join(tensor.sizes(), ",")));
-    hash.add(tensor.data_ptr(), tensor.nbytes());
+    add_tensor(hash, name, {tensor.sizes().data(), tensor.sizes().size()},
+               {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
   }
   return hash.hex();
 }

@@ -59,8 +59,8 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   if (is_replay) {
     buffers->restore();
   } else {
-    loss_sum_ += loss.item<double>() * static_cast<double>(batch.size());
-    loss_samples_ += batch.size();
+    losses_.sum += loss.item<double>() * static_cast<double>(batch.size());
+    losses_.samples += batch.size();
   }
 }
 
@@ -79,10 +79,9 @@ void GradientOracle::compute_at(const torch::Tensor& point, const Batch& batch, 
 }
 
 double GradientOracle::take_mean_loss() {
-  const double mean = loss_samples_ > 0 ? loss_sum_ / static_cast<double>(loss_samples_)
-                                        : std::numeric_limits<double>::quiet_NaN();
-  loss_sum_ = 0;
-  loss_samples_ = 0;
+  const double mean = losses_.samples > 0 ? losses_.sum / static_cast<double>(losses_.samples)
+                                          : std::numeric_limits<double>::quiet_NaN();
+  losses_ = {};
   return mean;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "core/flat_parameters.h"
 #include "core/gradient_budget.h"
 #include "data/batch_source.h"
@@ -34,8 +36,17 @@ class GradientOracle {
   /// Runs forward in training mode, only to move BatchNorm's statistics. No gradient is charged.
   void observe(const Batch& batch);
 
-  /// Mean training loss over the samples of all first gradients since the last call; NaN when there were
-  /// none.
+  /// Losses of the samples of all first gradients since take_mean_loss, added up.
+  struct LossSum {
+    double sum = 0;
+    int64_t samples = 0;
+  };
+  const LossSum& loss_sum() const { return losses_; }
+  void set_loss_sum(const LossSum& losses) { losses_ = losses; }
+  /// Whether all of them were finite.
+  bool has_finite_loss() const { return std::isfinite(losses_.sum); }
+
+  /// Their mean, and begins a new sum; NaN when there were none.
   double take_mean_loss();
 
  private:
@@ -47,8 +58,7 @@ class GradientOracle {
   FlatParameters& parameters_;
   GradientBudget& budget_;
   torch::Tensor present_point_;
-  double loss_sum_ = 0;
-  int64_t loss_samples_ = 0;
+  LossSum losses_;
 };
 
 }  // namespace batchplus

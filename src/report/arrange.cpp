@@ -19,7 +19,7 @@ using Config = std::map<std::string, std::string>;
 
 /// Keys that say where a run is or how its memory is used, not what it computes.
 const std::set<std::string> kNotCompared = {
-    "seed", "out", "data_dir", "save_weights", "metrics_memory", "snapshot_memory"};
+    "seed", "out", "data_dir", "save_weights", "checkpoint_every", "metrics_memory", "snapshot_memory"};
 
 /// What reads best first is tried first when several keys differ together.
 const std::vector<std::string> kMostTelling = {"method", "model",       "dataset",

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/crc.hpp>
 #include <chrono>
 
 #include "store/event.pb.h"
+#include "util/error.h"
 #include "util/file.h"
+#include "util/process.h"
 
 namespace batchplus {
 namespace {
@@ -18,11 +19,6 @@ constexpr int kTextType = 7;
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 /// CRC-32C (Castagnoli), rotated and shifted, as records of a file that may itself hold CRCs need it.
@@ -53,11 +49,23 @@ void append_event(const std::filesystem::path& path, events::Event event) {
 }  // namespace
 
 EventFile::EventFile(const std::filesystem::path& directory) {
+  if (std::filesystem::is_symlink(directory)) {
+    throw Error("the directory for events is a symbolic link", {directory.string(), "", "remove it"});
+  }
   make_directories(directory);
   path_ = directory /
           fmt::format("events.out.tfevents.{:010.0f}.{}.{}", seconds_since_1970(), host_name(), ::getpid());
   events::Event event;
   event.set_file_version("brain.Event:2");
+  append_event(path_, event);
+}
+
+void EventFile::resume(int64_t step) {
+  constexpr int kStart = 1;
+  events::Event event;
+  // TensorBoard drops the step itself too.
+  event.set_step(step + 1);
+  event.mutable_session_log()->set_status(kStart);
   append_event(path_, event);
 }
 

@@ -14,6 +14,9 @@ class EventFile {
   /// Begins a new file in the directory, which is created if need be.
   explicit EventFile(const std::filesystem::path& directory);
 
+  /// The run goes on after `step`: what earlier files tell about later steps does not count.
+  void resume(int64_t step);
+
   void add_scalars(int64_t step, const std::vector<std::pair<std::string, double>>& scalars);
   /// Shown as Markdown.
   void add_text(const std::string& tag, const std::string& text);

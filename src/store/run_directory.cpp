@@ -5,58 +5,143 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kChecksum = "checksum";
+constexpr const char* kConfigChecksum = "config_sha256";
+constexpr const char* kMetricsChecksum = "metrics_sha256";
+constexpr const char* kDamagedHint = "the file is damaged; restore it or remove the run";
+
 Json parse_json(const std::string& text, const std::string& where) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& problem) {
-    throw Error("not valid JSON",
-                {where, problem.what(), "the file is damaged; restore it or remove the run"});
+    throw Error("not valid JSON", {where, problem.what(), kDamagedHint});
   }
+}
+
+/// An Error unless the bytes are those whose SHA-256 stands under `key`, if there is one.
+void require_checksum(const Json& status, const char* key, const std::string& bytes, const fs::path& path) {
+  if (!status.contains(key)) return;
+  const std::string computed = sha256_hex(bytes);
+  if (status[key] == computed) return;
+  throw Error("the file is not as it was written", {path.string(), "SHA-256 " + computed, kDamagedHint});
+}
+
+bool has_ended(const Json& status) {
+  return status["status"] == "done" || status["status"] == "diverged";
 }
 
 }  // namespace
 
-RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const Json& provenance)
-    : layout_{root} {
-  if (fs::exists(layout_.config()) || fs::exists(layout_.status())) {
-    throw Error("the directory already holds a run", {"--out", root.string(), "name another directory"});
-  }
+bool RunLayout::holds_run() const {
+  return fs::exists(status()) || fs::exists(checkpoint()) || fs::exists(previous_checkpoint());
+}
+
+RunWriter::RunWriter(const fs::path& root) : layout_{root} {
   make_directories(root);
+  lock_ = FileLock::try_lock(layout_.lock());
+  if (!lock_) {
+    throw Error("another process is at work in the run directory",
+                {root.string(), holder_of(layout_.lock()), "wait for it, or name another directory"});
+  }
+  lock_->sign();
+}
+
+RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const Json& provenance)
+    : RunWriter(root) {
+  begin(config_toml, provenance);
+}
+
+void RunWriter::begin(const std::string& config_toml, const Json& provenance, Leftover leftover) {
+  const bool has_leftover = leftover == Leftover::kRefuse && fs::exists(layout_.config());
+  if (layout_.holds_run() || has_leftover) {
+    throw Error("the directory already holds a run",
+                {"--out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
+  }
+  config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");
   set_status("running", Json::object());
 }
 
+void RunWriter::resume(const std::string& config_toml, const Json& provenance, const std::string& records) {
+  remove_pending_files(layout_.root);
+  config_ = config_toml;
+  records_ = records;
+  Json history = fs::exists(layout_.provenance())
+                     ? Json::parse(read_file(layout_.provenance()), nullptr, /*allow_exceptions=*/false)
+                     : Json();
+  if (!history.is_object()) history = provenance;
+  Json& resumed = history["resumed"];
+  if (!resumed.is_array()) resumed = Json::array();
+  resumed.push_back(provenance);
+  write_file_atomically(layout_.config(), config_toml);
+  write_file_atomically(layout_.provenance(), history.dump(2) + "\n");
+  write_file_atomically(layout_.metrics(), records);
+  set_status("running", Json::object());
+}
+
 void RunWriter::record(const Json& record) {
-  append_line(layout_.metrics(), record.dump());
+  const std::string line = record.dump();
+  append_line(layout_.metrics(), line);
+  records_ += line + "\n";
 }
 
 void RunWriter::set_status(const std::string& status, const Json& result) {
   Json content = {{"format_version", kRunFormatVersion}, {"status", status}, {"updated", utc_timestamp()}};
   content.update(result);
+  content[kConfigChecksum] = sha256_hex(config_);
+  if (has_ended(content)) content[kMetricsChecksum] = sha256_hex(records_);
+  content[kChecksum] = sha256_hex(content.dump());
   write_file_atomically(layout_.status(), content.dump(2) + "\n");
+}
+
+Json read_status(const RunLayout& layout) {
+  const std::string where = layout.status().string();
+  Json status = parse_json(read_file(layout.status()), where);
+  const bool is_status =
+      status.is_object() && status.contains("status") && status["status"].is_string() &&
+      status.contains("format_version") && status["format_version"].is_number_integer();
+  if (!is_status) throw Error("not the status of a run", {where, "", kDamagedHint});
+  const auto version = status["format_version"].get<int64_t>();
+  if (version < 1 || version > kRunFormatVersion) {
+    throw Error("the run has a format that this program does not know",
+                {where, std::to_string(version), "use a newer batchplus"});
+  }
+  if (status.contains(kChecksum)) {
+    const Json claimed = status[kChecksum];
+    status.erase(kChecksum);
+    if (claimed != sha256_hex(status.dump())) {
+      throw Error("the file is not as it was written", {where, "its checksum is wrong", kDamagedHint});
+    }
+  }
+  return status;
+}
+
+std::string read_config(const RunLayout& layout) {
+  const Json status = read_status(layout);
+  std::string config = read_file(layout.config());
+  require_checksum(status, kConfigChecksum, config, layout.config());
+  return config;
 }
 
 RunRecord read_run(const fs::path& root) {
   const RunLayout layout{root};
   RunRecord run;
-  run.status = parse_json(read_file(layout.status()), layout.status().string());
-  const int version = run.status.value("format_version", 0);
-  if (version < 1 || version > kRunFormatVersion) {
-    throw Error("the run has a format that this program does not know",
-                {layout.status().string(), std::to_string(version), "use a newer batchplus"});
-  }
+  run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
+  require_checksum(run.status, kConfigChecksum, run.config_toml, layout.config());
   run.provenance = parse_json(read_file(layout.provenance()), layout.provenance().string());
-  if (!fs::exists(layout.metrics())) return run;
+  const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
+  require_checksum(run.status, kMetricsChecksum, metrics, layout.metrics());
   int line_number = 0;
-  for (const auto& line : split(read_file(layout.metrics()), '\n')) {
+  for (const auto& line : split(metrics.substr(0, metrics.rfind('\n') + 1), '\n')) {
     ++line_number;
     if (line.empty()) continue;
     run.metrics.push_back(parse_json(line, fmt::format("{}:{}", layout.metrics().string(), line_number)));
@@ -65,12 +150,13 @@ RunRecord read_run(const fs::path& root) {
 }
 
 std::string read_status_word(const fs::path& root) {
-  const fs::path file = RunLayout{root}.status();
-  if (!fs::exists(file)) return "";
-  const Json status = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  return status.is_object() && status.contains("status") && status["status"].is_string()
-             ? status["status"].get<std::string>()
-             : "";
+  const RunLayout layout{root};
+  if (!fs::exists(layout.status())) return "";
+  try {
+    return read_status(layout)["status"].get<std::string>();
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace batchplus

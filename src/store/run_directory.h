@@ -1,9 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "util/file_lock.h"
 
 namespace batchplus {
 
@@ -22,22 +25,46 @@ struct RunLayout {
   std::filesystem::path status() const { return root / "status.json"; }
   /// Event files for TensorBoard.
   std::filesystem::path events() const { return root / "tensorboard"; }
+  std::filesystem::path checkpoint() const { return root / "checkpoint.pt"; }
+  std::filesystem::path previous_checkpoint() const { return root / "checkpoint.previous.pt"; }
   std::filesystem::path weights() const { return root / "weights.pt"; }
+  std::filesystem::path lock() const { return root / "lock"; }
+
+  /// Whether a run has begun here.
+  bool holds_run() const;
 };
 
-/// Writes a new run directory. A directory that already holds a run is refused and left as it is.
+/// Writes a run directory, which no other process can write meanwhile.
 class RunWriter {
  public:
+  /// Creates the directory if need be and locks it. An Error when another process has it.
+  explicit RunWriter(const std::filesystem::path& root);
+  /// The same and begins a run in it.
   RunWriter(const std::filesystem::path& root, const std::string& config_toml, const Json& provenance);
+
+  /// What to do with a config.toml of a run that did not begin: it may be somebody's own.
+  enum class Leftover { kRefuse, kReplace };
+  /// A new run. A directory that already holds one is refused and left as it is.
+  void begin(const std::string& config_toml, const Json& provenance, Leftover leftover = Leftover::kRefuse);
+  /// Goes on with the run that is there. metrics.jsonl holds `records` afterwards, whatever it held before;
+  /// what this process is gets added to provenance.json.
+  void resume(const std::string& config_toml, const Json& provenance, const std::string& records);
 
   /// Appends one record to metrics.jsonl.
   void record(const Json& record);
-  /// Replaces status.json; `status` is "running", "done" or "diverged", and `result` is merged in.
+  /// All records so far, as in metrics.jsonl.
+  const std::string& records() const { return records_; }
+  /// Replaces status.json; `status` is "running", "interrupted", "done" or "diverged", and `result` is merged
+  /// in. Checksums tell a reader later whether status.json, config.toml and, of a run that has ended,
+  /// metrics.jsonl are as they were written.
   void set_status(const std::string& status, const Json& result);
   const RunLayout& layout() const { return layout_; }
 
  private:
   RunLayout layout_;
+  std::unique_ptr<FileLock> lock_;
+  std::string config_;
+  std::string records_;
 };
 
 /// What a run directory holds, read back.
@@ -48,9 +75,17 @@ struct RunRecord {
   std::vector<Json> metrics;
 };
 
+/// An Error when a file is damaged. A last line of metrics.jsonl that a killed process did not finish is left
+/// out.
 RunRecord read_run(const std::filesystem::path& root);
 
-/// "running", "done" or "diverged"; empty where there is no run, or none that can be read.
+/// status.json alone; an Error when it is damaged.
+Json read_status(const RunLayout& layout);
+
+/// The config.toml that status.json vouches for; an Error when either is damaged.
+std::string read_config(const RunLayout& layout);
+
+/// "running", "interrupted", "done" or "diverged"; empty where there is no run, or none that can be read.
 std::string read_status_word(const std::filesystem::path& root);
 
 }  // namespace batchplus

@@ -15,25 +15,25 @@ Trainer::Trainer(Parts parts, TrainOptions options, TrainObserver observer)
   BATCHPLUS_CHECK(options_.warmup_epochs == 0 || parts_.warmup_method != nullptr, "a warm-up has a method");
 }
 
-TrainResult Trainer::run() {
+TrainResult Trainer::run(const TrainState& from) {
   expected_cost_ = expected_cost();
-  int64_t epoch = 0;
-  while (run_epoch(epoch)) ++epoch;
-  return result_;
+  state_ = from;
+  for (bool goes_on = is_wanted(); goes_on && !state_.is_over;) goes_on = run_epoch();
+  return {is_diverged_, is_interrupted_, state_.last, state_.best_test_accuracy};
 }
 
-bool Trainer::run_epoch(int64_t epoch) {
+bool Trainer::run_epoch() {
+  const int64_t epoch = state_.epoch;
   Method& method = method_of(epoch);
   BatchPipeline& batches = parts_.batches;
-  EpochRecord& record = result_.last;
+  EpochRecord& record = state_.last;
   batches.begin_epoch(epoch, method.outer_batch_size());
-  const auto fraction_done = [&](int64_t outer_batches) {
-    return static_cast<double>(epoch) +
-           static_cast<double>(outer_batches) / static_cast<double>(batches.outer_batches());
-  };
+  record.test.reset();
+  record.validation.reset();
+  record.metrics.clear();
 
-  int64_t i = 0;
-  for (; i < batches.outer_batches(); ++i) {
+  int64_t& i = state_.outer_batches;
+  while (i < batches.outer_batches()) {
     if (!fits_budget(method.cost(batches.outer_batch_size(i)))) break;
     const Stopwatch stopwatch;
     const double done = progress(epoch, i);
@@ -43,34 +43,37 @@ bool Trainer::run_epoch(int64_t epoch) {
     record.outer_steps += 1;
     record.sample_gradients = parts_.budget.sample_gradients();
     record.train_seconds += stopwatch.seconds();
-    if (!outcome.is_finite) {
-      result_.is_diverged = true;
-      record.epoch = fraction_done(i);
+    if (!outcome.is_finite || !parts_.oracle.has_finite_loss()) {
+      is_diverged_ = true;
+      record.running_loss = parts_.oracle.take_mean_loss();
       return false;
     }
+    ++i;
+    record.epoch =
+        static_cast<double>(epoch) + static_cast<double>(i) / static_cast<double>(batches.outer_batches());
     observer_.on_progress(static_cast<double>(record.sample_gradients), static_cast<double>(expected_cost_),
                           fmt::format("epoch {}", epoch + 1));
+    if (!is_wanted()) return false;
   }
 
   const bool is_complete = i == batches.outer_batches();
   const bool is_last_epoch = options_.epochs && epoch + 1 == *options_.epochs;
-  const bool is_last = !is_complete || is_last_epoch ||
-                       !fits_budget(method_of(epoch + 1).cost(method_of(epoch + 1).outer_batch_size()));
-  finish_epoch(fraction_done(i), is_last);
-  return !is_last;
+  state_.is_over = !is_complete || is_last_epoch ||
+                   !fits_budget(method_of(epoch + 1).cost(method_of(epoch + 1).outer_batch_size()));
+  finish_epoch(state_.is_over);
+  state_.epoch = epoch + 1;
+  state_.outer_batches = 0;
+  return is_wanted();
 }
 
-void Trainer::finish_epoch(double epoch, bool is_last) {
-  EpochRecord& record = result_.last;
-  record.epoch = epoch;
+void Trainer::finish_epoch(bool is_last) {
+  EpochRecord& record = state_.last;
   record.running_loss = parts_.oracle.take_mean_loss();
-  record.test.reset();
-  record.validation.reset();
-  const auto is_due = [&](int64_t every) { return is_last || static_cast<int64_t>(epoch) % every == 0; };
+  const auto is_due = [&](int64_t every) { return is_last || static_cast<int64_t>(record.epoch) % every == 0; };
   if (is_due(options_.eval_every)) {
     record.test = parts_.evaluate_test();
     if (parts_.evaluate_validation) record.validation = parts_.evaluate_validation();
-    result_.best_test_accuracy = std::max(result_.best_test_accuracy.value_or(0), record.test->accuracy);
+    state_.best_test_accuracy = std::max(state_.best_test_accuracy.value_or(0), record.test->accuracy);
   }
   if (parts_.measure) {
     const Stopwatch stopwatch;
@@ -78,6 +81,11 @@ void Trainer::finish_epoch(double epoch, bool is_last) {
     record.metrics_seconds += stopwatch.seconds();
   }
   observer_.on_epoch(record);
+}
+
+bool Trainer::is_wanted() {
+  is_interrupted_ = observer_.on_boundary && !observer_.on_boundary(state_);
+  return !is_interrupted_;
 }
 
 Method& Trainer::method_of(int64_t epoch) const {

@@ -50,8 +50,22 @@ struct EpochRecord {
   double metrics_seconds = 0;
 };
 
+/// Where a run stands between two outer batches. With the weights and the state of the parts it is all that
+/// a continuation depends on; of `last`, what an epoch's end does not compute anew.
+struct TrainState {
+  int64_t epoch = 0;
+  /// Outer batches of the epoch that are done.
+  int64_t outer_batches = 0;
+  /// Nothing is left to train, and the last epoch has its record.
+  bool is_over = false;
+  EpochRecord last;
+  std::optional<double> best_test_accuracy;
+};
+
 struct TrainResult {
   bool is_diverged = false;
+  /// The observer ended it.
+  bool is_interrupted = false;
   EpochRecord last;
   std::optional<double> best_test_accuracy;
 };
@@ -61,9 +75,13 @@ struct TrainObserver {
   std::function<void(const EpochRecord&)> on_epoch;
   /// Sample gradients done and expected in all, and a label.
   std::function<void(double done, double total, const std::string& label)> on_progress;
+  /// At the start, after every outer batch, and after the record of an epoch. What it is told can be continued from; false
+  /// ends the run there.
+  std::function<bool(const TrainState&)> on_boundary = nullptr;
 };
 
-/// The training loop: epochs of outer batches until the epochs or the budget are spent, or w is not finite.
+/// The training loop: epochs of outer batches until the epochs or the budget are spent, or a weight or a loss
+/// is not finite.
 class Trainer {
  public:
   /// What takes part; all of it outlives the trainer.
@@ -83,7 +101,8 @@ class Trainer {
   };
 
   Trainer(Parts parts, TrainOptions options, TrainObserver observer);
-  TrainResult run();
+  /// From the beginning, or from where an earlier run was, whose weights and parts' states are in place.
+  TrainResult run(const TrainState& from = {});
 
  private:
   Method& method_of(int64_t epoch) const;
@@ -92,14 +111,18 @@ class Trainer {
   bool fits_budget(int64_t cost) const;
   /// Sample gradients that the whole run will cost.
   int64_t expected_cost();
-  /// Returns whether another epoch follows.
-  bool run_epoch(int64_t epoch);
-  void finish_epoch(double epoch, bool is_last);
+  /// The rest of the present epoch; false when the run ends within it or with it.
+  bool run_epoch();
+  void finish_epoch(bool is_last);
+  /// Whether the run goes on.
+  bool is_wanted();
 
   Parts parts_;
   TrainOptions options_;
   TrainObserver observer_;
-  TrainResult result_;
+  TrainState state_;
+  bool is_diverged_ = false;
+  bool is_interrupted_ = false;
   int64_t expected_cost_ = 0;
 };
 

@@ -15,6 +15,9 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
+/// Between the name of a file and the random letters of the temporary one that is to replace it.
+constexpr std::string_view kPendingMark = ".tmp.";
+
 /// Closes its descriptor at the end of the scope.
 class Descriptor {
  public:
@@ -80,28 +83,57 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
-  std::string temporary = path.string() + ".tmp.XXXXXX";
-  {
-    const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-    if (file.number() < 0) throw_system_error("cannot write file", path, errno);
-    try {
-      write_all(file.number(), bytes, path);
-      if (::fchmod(file.number(), 0644) != 0) throw_system_error("cannot write file", path, errno);
-      if (::fsync(file.number()) != 0) throw_system_error("cannot write file", path, errno);
-      if (::rename(temporary.c_str(), path.c_str()) != 0)
-        throw_system_error("cannot write file", path, errno);
-    } catch (...) {
-      ::unlink(temporary.c_str());
-      throw;
-    }
+  PendingFile(path, bytes).commit();
+}
+
+PendingFile::PendingFile(fs::path target, std::string_view bytes) : target_(std::move(target)) {
+  std::string temporary = fmt::format("{}{}XXXXXX", target_.string(), kPendingMark);
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.number() < 0) throw_system_error("cannot write file", target_, errno);
+  path_ = temporary;
+  try {
+    write_all(file.number(), bytes, target_);
+    if (::fchmod(file.number(), 0644) != 0) throw_system_error("cannot write file", target_, errno);
+    if (::fsync(file.number()) != 0) throw_system_error("cannot write file", target_, errno);
+  } catch (...) {
+    ::unlink(path_.c_str());
+    throw;
   }
-  sync_directory(path.parent_path());
+}
+
+PendingFile::~PendingFile() {
+  if (!is_committed_) ::unlink(path_.c_str());
+}
+
+void PendingFile::commit() {
+  if (::rename(path_.c_str(), target_.c_str()) != 0) throw_system_error("cannot write file", target_, errno);
+  is_committed_ = true;
+  sync_directory(target_.parent_path());
+}
+
+void remove_pending_files(const fs::path& directory) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const size_t mark = name.rfind(kPendingMark);
+    constexpr size_t kRandomLetters = 6;
+    const bool is_pending =
+        mark != std::string::npos && name.size() == mark + kPendingMark.size() + kRandomLetters;
+    if (is_pending) fs::remove(entry.path(), ignored);
+  }
 }
 
 void append_bytes(const fs::path& path, std::string_view bytes) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (file.number() < 0) throw_system_error("cannot append to file", path, errno);
-  write_all(file.number(), bytes, path);
+  struct stat before {};
+  if (::fstat(file.number(), &before) != 0) throw_system_error("cannot append to file", path, errno);
+  try {
+    write_all(file.number(), bytes, path);
+  } catch (const Error&) {
+    if (::ftruncate(file.number(), before.st_size) != 0) throw_system_error("cannot append to file", path, errno);
+    throw;
+  }
 }
 
 void append_line(const fs::path& path, std::string_view line) {

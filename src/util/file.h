@@ -20,7 +20,32 @@ std::string read_file(const std::filesystem::path& path);
 /// On failure an Error is thrown and whatever was at `path` is still there.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Appends with a single write.
+/// What write_file_atomically does, with a moment between writing and replacing in which the new file can be
+/// looked at.
+class PendingFile {
+ public:
+  /// Writes the bytes to a temporary name beside `target` and syncs them.
+  PendingFile(std::filesystem::path target, std::string_view bytes);
+  /// Removes it unless it was committed.
+  ~PendingFile();
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Takes the target's place and syncs the directory.
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path path_;
+  bool is_committed_ = false;
+};
+
+/// Removes the temporary files that processes which were killed while writing left in a directory.
+void remove_pending_files(const std::filesystem::path& directory);
+
+/// Appends with a single write. When that fails, as on a full disk, the file is as long as before. A symbolic
+/// link is not followed.
 void append_bytes(const std::filesystem::path& path, std::string_view bytes);
 /// Appends one line and its newline with a single write.
 void append_line(const std::filesystem::path& path, std::string_view line);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace batchplus {
 
@@ -15,8 +16,11 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Null when another process holds it.
+  /// Null when another process holds it. A symbolic link is not followed.
   static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);
+
+  /// Writes into the file who holds it, for others to read.
+  void sign() const;
 
  private:
   enum class Adopt { kYes };
@@ -24,5 +28,8 @@ class FileLock {
 
   int descriptor_;
 };
+
+/// "process 4711 on HOST, since 2026-01-31T12:00:00Z": who signed a lock's file last; empty when nobody did.
+std::string holder_of(const std::filesystem::path& path);
 
 }  // namespace batchplus

@@ -30,18 +30,30 @@ int exit_code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+enum class Group { kSame, kOwn };
+
 /// Starts the command with these actions, which are used up; an errno when it cannot.
-int spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, pid_t& child) {
+int spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, Group group,
+          pid_t& child) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  if (group == Group::kOwn) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int problem = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return problem;
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
 
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory) {
   std::array<int, 2> pipe_ends{};
@@ -56,7 +68,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
 
   pid_t child = 0;
-  const int problem = spawn(command, actions, child);
+  const int problem = spawn(command, actions, Group::kSame, child);
   ::close(pipe_ends[1]);
 
   ProcessResult result;
@@ -79,7 +91,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const int problem = spawn(command, actions, pid_);
+  const int problem = spawn(command, actions, Group::kOwn, pid_);
   if (problem != 0) {
     throw Error("cannot start a program", {command.front(), std::strerror(problem), ""}, Error::kFailure);
   }
@@ -91,6 +103,10 @@ ChildProcess::~ChildProcess() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
+}
+
+void ChildProcess::send(int signal) {
+  if (!exit_code()) ::kill(pid_, signal);
 }
 
 std::optional<int> ChildProcess::exit_code() {

@@ -7,6 +7,9 @@
 
 namespace batchplus {
 
+/// This machine's name.
+std::string host_name();
+
 struct ProcessResult {
   int exit_code = 0;
   /// What it printed, standard output and standard error together.
@@ -20,7 +23,8 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
 /// A program that runs beside this one. Killed and waited for at the end of the scope.
 class ChildProcess {
  public:
-  /// Found on PATH, without a shell; what it prints is appended to `log`.
+  /// Found on PATH, without a shell; what it prints is appended to `log`. It is in a process group of its own,
+  /// so that a terminal's Ctrl-C reaches this program alone, which then decides.
   ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
@@ -29,6 +33,8 @@ class ChildProcess {
   /// The exit code (128 and the signal's number for a killed one) once it has ended.
   std::optional<int> exit_code();
   int id() const { return pid_; }
+  /// Sends it a signal, if it still runs.
+  void send(int signal);
 
  private:
   int pid_ = 0;

@@ -1,0 +1,129 @@
+#include "experiment/continuation.h"
+
+#include <fmt/format.h>
+
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kConfig = "config";
+constexpr const char* kRecords = "records";
+
+std::string text_at(const Checkpoint& checkpoint, const char* key, const RunLayout& layout) {
+  const Json text = checkpoint.state.value(key, Json());
+  if (text.is_string()) return text.get<std::string>();
+  throw Error("the checkpoint lacks something",
+              {layout.checkpoint().string(), key, "it was made by another program"});
+}
+
+/// The records are lines of JSON objects.
+void require_records(const std::string& records, const RunLayout& layout) {
+  for (const std::string& line : split(records, '\n')) {
+    if (line.empty()) continue;
+    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const bool has_step = record.is_object() && record.contains("gradient_evaluations") &&
+                          record["gradient_evaluations"].is_number();
+    if (has_step) continue;
+    throw Error("the checkpoint's records are not those of a run",
+                {layout.checkpoint().string(), line, "it was made by another program"});
+  }
+}
+
+/// status.json as the program prints it.
+Json result_of(Json status) {
+  for (const char* key : {"format_version", "updated", "config_sha256", "metrics_sha256"}) status.erase(key);
+  return status;
+}
+
+/// Null when it is missing or damaged.
+Json read_provenance(const RunLayout& layout) {
+  if (!fs::exists(layout.provenance())) return {};
+  const Json provenance = Json::parse(read_file(layout.provenance()), nullptr, /*allow_exceptions=*/false);
+  return provenance.is_object() ? provenance : Json();
+}
+
+int threads_of(const Json& provenance) {
+  const Json threads = provenance.is_null() ? Json() : provenance.value("threads", Json());
+  constexpr int kMost = 4096;
+  return threads.is_number_integer() && threads > 0 && threads <= kMost ? threads.get<int>() : 0;
+}
+
+/// The records may be behind metrics.jsonl, when the run was killed between the two, but not beside it.
+void note_damaged_metrics(const RunLayout& layout, const std::string& records, std::vector<std::string>& notes) {
+  const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
+  if (metrics.starts_with(records)) return;
+  notes.push_back(fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
+}
+
+}  // namespace
+
+Continuation read_continuation(const RunLayout& layout) {
+  Continuation run;
+  try {
+    const Json status = read_status(layout);
+    if (status["status"] == "done" || status["status"] == "diverged") run.result = result_of(status);
+  } catch (const Error& problem) {
+    run.notes.emplace_back(problem.what());
+  }
+  if (!run.result.is_null()) {
+    parse_config(run.config, read_config(layout), layout.config().string());
+    return run;
+  }
+  if (auto loaded = load_checkpoint(layout)) {
+    if (!loaded->problem.empty()) {
+      run.notes.push_back(
+          fmt::format("the newest checkpoint is damaged, so the one before it is used\n{}", loaded->problem));
+    }
+    run.checkpoint = std::move(loaded->checkpoint);
+    parse_config(run.config, text_at(*run.checkpoint, kConfig, layout), layout.checkpoint().string());
+    run.records = text_at(*run.checkpoint, kRecords, layout);
+    require_records(run.records, layout);
+    note_damaged_metrics(layout, run.records, run.notes);
+  } else {
+    parse_config(run.config, read_config(layout), layout.config().string());
+  }
+  run.threads = threads_of(read_provenance(layout));
+  return run;
+}
+
+std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now) {
+  const Json then = read_provenance(layout);
+  if (then.is_null()) return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
+  std::vector<std::string> differences;
+  for (const char* key : {"commit", "libtorch", "processor", "threads", "device"}) {
+    if (!then.contains(key) || then[key] == now[key]) continue;
+    differences.push_back(
+        fmt::format("the run began with {} {} and goes on with {}: the last bits may differ from those of an "
+                    "uninterrupted run",
+                    key, then[key].dump(), now[key].dump()));
+  }
+  return differences;
+}
+
+void require_same_run(const RunConfig& config, const Continuation& run, const RunLayout& layout) {
+  std::vector<std::string> differences;
+  for (const ConfigField& field : config_fields()) {
+    if (!field.decides_result || field.get(config) == field.get(run.config)) continue;
+    const auto shown = [&](const RunConfig& of) {
+      const std::string value = field.get(of);
+      return value.empty() ? std::string("not set") : value;
+    };
+    differences.push_back(
+        fmt::format("{} is {} and the run has {}", field.key, shown(config), shown(run.config)));
+  }
+  if (differences.empty()) return;
+  throw Error("the run in the directory has another configuration",
+              {layout.root.string(), join(differences, "; "),
+               "leave these out to go on with it, or name another directory by --out"});
+}
+
+void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::string& records) {
+  checkpoint.state[kConfig] = result_toml(config);
+  checkpoint.state[kRecords] = records;
+}
+
+}  // namespace batchplus

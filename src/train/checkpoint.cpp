@@ -1,0 +1,79 @@
+#include "train/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "formats/checkpoint_file.h"
+#include "networks/weight_file.h"
+#include "util/error.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+torch::Tensor to_tensor(const std::string& text) {
+  const torch::Tensor bytes = torch::empty({static_cast<int64_t>(text.size())}, torch::kUInt8);
+  std::copy(text.begin(), text.end(), bytes.data_ptr<uint8_t>());
+  return bytes;
+}
+
+std::string encode(const Checkpoint& checkpoint) {
+  NamedTensors entries = checkpoint.tensors;
+  entries.emplace_back(kCheckpointText, to_tensor(checkpoint.state.dump()));
+  entries.emplace_back(kCheckpointSha256, to_tensor(weights_sha256(entries)));
+  return encode_weights(entries);
+}
+
+void require_known_format(const Checkpoint& checkpoint, const fs::path& path) {
+  const Json version = checkpoint.state.value("format_version", Json());
+  if (version == kCheckpointFormatVersion) return;
+  throw Error("the checkpoint has another format",
+              {path.string(), fmt::format("version {}", version.dump()),
+               fmt::format("this program knows version {}; continue with the one that wrote it",
+                           kCheckpointFormatVersion)});
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  CheckpointFile file = read_checkpoint_file(read_file(path), path.string());
+  Checkpoint checkpoint{Json::parse(file.text, nullptr, /*allow_exceptions=*/false),
+                        to_tensors(std::move(file.state))};
+  if (!checkpoint.state.is_object()) {
+    throw Error("cannot read the checkpoint: its state is not JSON", {path.string(), "", ""});
+  }
+  return checkpoint;
+}
+
+void save_checkpoint(const RunLayout& layout, const Checkpoint& checkpoint) {
+  PendingFile file(layout.checkpoint(), encode(checkpoint));
+  read_checkpoint(file.path());
+  if (fs::exists(layout.checkpoint())) {
+    std::error_code problem;
+    fs::rename(layout.checkpoint(), layout.previous_checkpoint(), problem);
+    if (problem) throw_system_error("cannot write file", layout.previous_checkpoint(), problem.value());
+  }
+  file.commit();
+}
+
+std::optional<LoadedCheckpoint> load_checkpoint(const RunLayout& layout) {
+  std::string problem;
+  for (const fs::path& path : {layout.checkpoint(), layout.previous_checkpoint()}) {
+    if (!fs::exists(path)) continue;
+    std::optional<Checkpoint> checkpoint;
+    try {
+      checkpoint = read_checkpoint(path);
+    } catch (const Error& damage) {
+      problem += fmt::format("{}{}", problem.empty() ? "" : "; ", damage.what());
+      continue;
+    }
+    require_known_format(*checkpoint, path);
+    return LoadedCheckpoint{std::move(*checkpoint), problem};
+  }
+  if (problem.empty()) return std::nullopt;
+  throw Error("no checkpoint of the run can be read",
+              {layout.root.string(), problem, "restore the files, or remove the directory to begin anew"});
+}
+
+}  // namespace batchplus
