@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <csignal>
+
 #include "cli/command.h"
 #include "core/memory.h"
 #include "experiment/version.h"
@@ -66,6 +68,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "Run with --help for the options.\n");
     return kExitUsage;
   }
+  // A file size limit then is an error like a full disk, and not the end of the process.
+  ::signal(SIGXFSZ, SIG_IGN);
   keep_freed_memory();
   apply_threads(options);
   return action();

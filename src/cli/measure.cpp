@@ -46,9 +46,9 @@ fs::path weights_of(const MeasureCommand& command) {
     const RunLayout layout{command.run};
     if (!fs::exists(layout.weights())) {
       const std::string status = read_run(command.run).status.value("status", "unknown");
-      throw Error(
-          "the run has no final weights",
-          {layout.weights().string(), status, "measure a run that is done, or name a file by --weights, like its checkpoint.pt"});
+      throw Error("the run has no final weights",
+                  {layout.weights().string(), status,
+                   "measure a run that is done, or name a file by --weights, like its checkpoint.pt"});
     }
     return layout.weights();
   }

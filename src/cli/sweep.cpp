@@ -282,7 +282,8 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
 }  // namespace
 
 void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
-  CLI::App* sweep = app.add_subcommand("sweep", "all runs of a spec, in parallel; finished ones are skipped, interrupted ones resumed");
+  CLI::App* sweep = app.add_subcommand(
+      "sweep", "all runs of a spec, in parallel; finished ones are skipped, interrupted ones resumed");
   auto command = std::make_shared<SweepCommand>();
   CLI::App* status = sweep->add_subcommand("status", "how far a sweep is");
   for (CLI::App* either : {sweep, status}) {

@@ -61,10 +61,11 @@ RunConfig config_of(const TrainCommand& command) {
 }
 
 void report_divergence(const Json& result, const RunConfig& config) {
-  fmt::print(stderr,
-             "batchplus: diverged: a weight or the loss became infinite or NaN by inner step {} (outer step {}, "
-             "lr {})\n",
-             result["inner_steps"].dump(), result["outer_steps"].dump(), result["lr"].dump());
+  fmt::print(
+      stderr,
+      "batchplus: diverged: a weight or the loss became infinite or NaN by inner step {} (outer step {}, "
+      "lr {})\n",
+      result["inner_steps"].dump(), result["outer_steps"].dump(), result["lr"].dump());
   const auto checkpoint = RunLayout{config.out}.checkpoint();
   if (!config.out.empty() && std::filesystem::exists(checkpoint))
     fmt::print(stderr, "  the last good weights are in {}\n", checkpoint.string());
@@ -72,8 +73,8 @@ void report_divergence(const Json& result, const RunConfig& config) {
 }
 
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
-  fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n",
-             signal_name(outcome.signal), outcome.result["epochs"].dump());
+  fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n", signal_name(outcome.signal),
+             outcome.result["epochs"].dump());
   fmt::print(stderr, "  hint:  {}\n",
              config.out.empty() ? "with --out the run could have gone on from here"
                                 : fmt::format("go on with: batchplus train --resume --out {}", config.out));

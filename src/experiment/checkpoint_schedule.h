@@ -8,8 +8,8 @@
 
 namespace batchplus {
 
-/// When a run saves itself: "1" after every epoch, "0.25" four times an epoch, "10m" after ten minutes (also s
-/// and h), "1,10m" at whichever comes first, "never".
+/// When a run saves itself: "1" after every epoch, "0.25" four times an epoch, "10m" after ten minutes (also
+/// s and h), "1,10m" at whichever comes first, "never".
 class CheckpointSchedule {
  public:
   /// An Error names `where` when the text is not a schedule.

@@ -11,6 +11,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kConfig = "config";
+constexpr const char* kData = "data";
 constexpr const char* kRecords = "records";
 
 std::string text_at(const Checkpoint& checkpoint, const char* key, const RunLayout& layout) {
@@ -53,10 +54,12 @@ int threads_of(const Json& provenance) {
 }
 
 /// The records may be behind metrics.jsonl, when the run was killed between the two, but not beside it.
-void note_damaged_metrics(const RunLayout& layout, const std::string& records, std::vector<std::string>& notes) {
+void note_damaged_metrics(const RunLayout& layout, const std::string& records,
+                          std::vector<std::string>& notes) {
   const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
   if (metrics.starts_with(records)) return;
-  notes.push_back(fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
+  notes.push_back(
+      fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
 }
 
 }  // namespace
@@ -92,7 +95,8 @@ Continuation read_continuation(const RunLayout& layout) {
 
 std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now) {
   const Json then = read_provenance(layout);
-  if (then.is_null()) return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
+  if (then.is_null())
+    return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
   std::vector<std::string> differences;
   for (const char* key : {"commit", "libtorch", "processor", "threads", "device"}) {
     if (!then.contains(key) || then[key] == now[key]) continue;
@@ -104,7 +108,8 @@ std::vector<std::string> describe_differences(const RunLayout& layout, const Jso
   return differences;
 }
 
-void require_same_run(const RunConfig& config, const Continuation& run, const RunLayout& layout) {
+void require_same_run(const RunConfig& config, const std::string& data, const Continuation& run,
+                      const RunLayout& layout) {
   std::vector<std::string> differences;
   for (const ConfigField& field : config_fields()) {
     if (!field.decides_result || field.get(config) == field.get(run.config)) continue;
@@ -115,14 +120,22 @@ void require_same_run(const RunConfig& config, const Continuation& run, const Ru
     differences.push_back(
         fmt::format("{} is {} and the run has {}", field.key, shown(config), shown(run.config)));
   }
-  if (differences.empty()) return;
-  throw Error("the run in the directory has another configuration",
-              {layout.root.string(), join(differences, "; "),
-               "leave these out to go on with it, or name another directory by --out"});
+  if (!differences.empty()) {
+    throw Error("the run in the directory has another configuration",
+                {layout.root.string(), join(differences, "; "),
+                 "leave these out to go on with it, or name another directory by --out"});
+  }
+  if (run.checkpoint && text_at(*run.checkpoint, kData, layout) != data) {
+    throw Error(
+        "the training data is not what the run began with",
+        {config.dataset, "fingerprint " + data, "restore the files, or begin anew in another directory"});
+  }
 }
 
-void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::string& records) {
+void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::string& data,
+                  const std::string& records) {
   checkpoint.state[kConfig] = result_toml(config);
+  checkpoint.state[kData] = data;
   checkpoint.state[kRecords] = records;
 }
 

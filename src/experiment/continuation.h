@@ -30,10 +30,13 @@ Continuation read_continuation(const RunLayout& layout);
 /// How this process differs from the one that began the run, as far as its last bits may depend on it.
 std::vector<std::string> describe_differences(const RunLayout& layout, const Json& provenance);
 
-/// An Error with the keys that differ, unless the (complete) config is that of the run.
-void require_same_run(const RunConfig& config, const Continuation& run, const RunLayout& layout);
+/// An Error with the keys that differ, unless the (complete) config is that of the run, and when the training
+/// data has another fingerprint.
+void require_same_run(const RunConfig& config, const std::string& data, const Continuation& run,
+                      const RunLayout& layout);
 
-/// The checkpoint's share of this: what a run adds to RunState::capture.
-void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::string& records);
+/// What a checkpoint holds for this besides RunState::capture.
+void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::string& data,
+                  const std::string& records);
 
 }  // namespace batchplus

@@ -57,9 +57,8 @@ double estimate_memory(const RunConfig& config, int64_t n, const DatasetInfo& in
   RunConfig resolved = config;
   resolve_method(resolved, n);
   const int64_t outer_batch = parse_integer(resolved.outer_batch, "--outer-batch");
-  const double vectors =
-      count_vectors(resolved, outer_batch / resolved.inner_batch, network.parameters) *
-      static_cast<double>(network.parameters) * sizeof(float);
+  const double vectors = count_vectors(resolved, outer_batch / resolved.inner_batch, network.parameters) *
+                         static_cast<double>(network.parameters) * sizeof(float);
   return process_bytes(info) + batch_bytes(outer_batch, info) +
          network.sample_bytes * static_cast<double>(resolved.inner_batch) + vectors;
 }

@@ -243,9 +243,10 @@ const std::vector<ConfigField>& config_fields() {
       {Topic::kTraining,
        {
            number("seed", &C::seed, kNotNegative, "seed of initial weights, order, augmentation and dropout"),
-           incidental(text("checkpoint_every", &C::checkpoint_every,
-                           "save the run in its directory after so many epochs (1, 0.25), after a time (10m), "
-                           "or never; 1,10m: whichever comes first")),
+           incidental(
+               text("checkpoint_every", &C::checkpoint_every,
+                    "save the run in its directory after so many epochs (1, 0.25), after a time (10m), "
+                    "or never; 1,10m: whichever comes first")),
            incidental(text("out", &C::out, "run directory to write")),
            incidental(text("save_weights", &C::save_weights,
                            "file to write the final weights to, as a PyTorch state dict")),

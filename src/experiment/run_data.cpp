@@ -1,8 +1,12 @@
 #include "experiment/run_data.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "networks/registry.h"
+#include "util/hash.h"
 
 namespace batchplus {
 
@@ -19,6 +23,19 @@ RunData load_run_data(RunConfig& config) {
   config.normalize =
       fmt::format("{}/{}", fmt::join(data.normalization.mean, ","), fmt::join(data.normalization.std, ","));
   return data;
+}
+
+std::string fingerprint(const ImageView& view) {
+  Hash hash;
+  const auto add = [&](const torch::Tensor& whole, const torch::Tensor& indices) {
+    const torch::Tensor part = whole.index_select(0, indices).contiguous();
+    hash.add(part.data_ptr(), part.nbytes());
+  };
+  const torch::Tensor indices = torch::tensor(view.indices);
+  constexpr int64_t kImages = 1000;
+  add(view.set.labels, indices);
+  add(view.set.images, indices.slice(0, 0, view.size(), std::max<int64_t>(1, view.size() / kImages)));
+  return hash.hex();
 }
 
 Model build_run_network(const RunConfig& config, const Dataset& dataset) {

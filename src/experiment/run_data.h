@@ -17,6 +17,9 @@ struct RunData {
 /// Loads it and fills in what the config left to the dataset's defaults, so that the config is complete.
 RunData load_run_data(RunConfig& config);
 
+/// Tells other training data apart: a digest of all labels and of a thousand images.
+std::string fingerprint(const ImageView& view);
+
 /// The config's network for this dataset, initialised by its seed.
 Model build_run_network(const RunConfig& config, const Dataset& dataset);
 

@@ -73,13 +73,14 @@ TrainState to_train_state(const Json& json, int64_t sample_gradients) {
   state.last.learning_rate = json.at("lr");
   state.last.train_seconds = json.at("seconds");
   state.last.metrics_seconds = json.at("metrics_seconds");
-  if (json.contains("best_test_accuracy")) state.best_test_accuracy = json["best_test_accuracy"].get<double>();
+  if (json.contains("best_test_accuracy"))
+    state.best_test_accuracy = json["best_test_accuracy"].get<double>();
   return state;
 }
 
 /// The methods' tensors of a checkpoint beside those of the run.
-std::vector<std::pair<torch::Tensor, torch::Tensor>> match(const NamedTensors& targets, const Checkpoint& from,
-                                                           const std::string& where) {
+std::vector<std::pair<torch::Tensor, torch::Tensor>> match(const NamedTensors& targets,
+                                                           const Checkpoint& from, const std::string& where) {
   std::map<std::string, torch::Tensor> saved;
   for (const auto& [name, tensor] : from.tensors) {
     if (name.starts_with(kReservedPrefix)) saved[name] = tensor;

@@ -12,14 +12,16 @@ namespace batchplus {
 namespace {
 
 [[noreturn]] void fail(const std::string& what, const std::string& where, const std::string& value = "") {
-  throw Error("cannot read the checkpoint: " + what, {where, value, "the file is damaged or not a checkpoint"});
+  throw Error("cannot read the checkpoint: " + what,
+              {where, value, "the file is damaged or not a checkpoint"});
 }
 
 /// The values of a tensor that lies in C order in its storage, as ours do.
 std::string_view values_of(const StoredTensor& tensor, const StateDictFile& file, const std::string& where) {
   int64_t count = 1;
   for (size_t d = tensor.sizes.size(); d-- > 0;) {
-    if (tensor.sizes[d] != 1 && tensor.strides[d] != count) fail("a tensor is not in C order", where, tensor.name);
+    if (tensor.sizes[d] != 1 && tensor.strides[d] != count)
+      fail("a tensor is not in C order", where, tensor.name);
     count *= tensor.sizes[d];
   }
   const int64_t width = element_bytes(tensor.type);

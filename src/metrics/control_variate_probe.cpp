@@ -26,7 +26,8 @@ void ControlVariateProbe::observe(int64_t t, const EstimateTerms& estimate, cons
 std::optional<ControlVariateDiagnostics> ControlVariateProbe::take() {
   if (sums_.steps == 0) return std::nullopt;
   const ControlVariateDiagnostics diagnostics{
-      .correlation = sums_.deviations.product / std::sqrt(sums_.deviations.gradient * sums_.deviations.control),
+      .correlation =
+          sums_.deviations.product / std::sqrt(sums_.deviations.gradient * sums_.deviations.control),
       .variance_ratio = sums_.estimate_squares / sums_.deviations.gradient,
       .optimal_coefficient = -sums_.deviations.product / sums_.deviations.control,
       .snapshot_distance = sums_.distances / static_cast<double>(sums_.steps),

@@ -61,8 +61,9 @@ RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const
 void RunWriter::begin(const std::string& config_toml, const Json& provenance, Leftover leftover) {
   const bool has_leftover = leftover == Leftover::kRefuse && fs::exists(layout_.config());
   if (layout_.holds_run() || has_leftover) {
-    throw Error("the directory already holds a run",
-                {"--out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
+    throw Error(
+        "the directory already holds a run",
+        {"--out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
   }
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
@@ -105,21 +106,19 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
 Json read_status(const RunLayout& layout) {
   const std::string where = layout.status().string();
   Json status = parse_json(read_file(layout.status()), where);
-  const bool is_status =
-      status.is_object() && status.contains("status") && status["status"].is_string() &&
-      status.contains("format_version") && status["format_version"].is_number_integer();
+  const bool is_status = status.is_object() && status.contains("status") && status["status"].is_string() &&
+                         status.contains("format_version") && status["format_version"].is_number_integer();
   if (!is_status) throw Error("not the status of a run", {where, "", kDamagedHint});
   const auto version = status["format_version"].get<int64_t>();
   if (version < 1 || version > kRunFormatVersion) {
     throw Error("the run has a format that this program does not know",
                 {where, std::to_string(version), "use a newer batchplus"});
   }
-  if (status.contains(kChecksum)) {
-    const Json claimed = status[kChecksum];
-    status.erase(kChecksum);
-    if (claimed != sha256_hex(status.dump())) {
-      throw Error("the file is not as it was written", {where, "its checksum is wrong", kDamagedHint});
-    }
+  if (version == 1 && !status.contains(kConfigChecksum)) return status;
+  const Json claimed = status.value(kChecksum, Json());
+  status.erase(kChecksum);
+  if (claimed != sha256_hex(status.dump())) {
+    throw Error("the file is not as it was written", {where, "its checksum is wrong", kDamagedHint});
   }
   return status;
 }

@@ -13,8 +13,9 @@ namespace batchplus {
 /// Keys stay in the order in which they are written.
 using Json = nlohmann::ordered_json;
 
-/// The format that this program writes into status.json. Readers accept this and every older version.
-inline constexpr int kRunFormatVersion = 1;
+/// The format that this program writes into status.json. Readers accept this and every older version: 1 had
+/// no checksums.
+inline constexpr int kRunFormatVersion = 2;
 
 /// Where the files of a run are. docs/run-directory.md describes each of them.
 struct RunLayout {

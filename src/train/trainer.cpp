@@ -69,7 +69,9 @@ bool Trainer::run_epoch() {
 void Trainer::finish_epoch(bool is_last) {
   EpochRecord& record = state_.last;
   record.running_loss = parts_.oracle.take_mean_loss();
-  const auto is_due = [&](int64_t every) { return is_last || static_cast<int64_t>(record.epoch) % every == 0; };
+  const auto is_due = [&](int64_t every) {
+    return is_last || static_cast<int64_t>(record.epoch) % every == 0;
+  };
   if (is_due(options_.eval_every)) {
     record.test = parts_.evaluate_test();
     if (parts_.evaluate_validation) record.validation = parts_.evaluate_validation();

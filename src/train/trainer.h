@@ -75,8 +75,8 @@ struct TrainObserver {
   std::function<void(const EpochRecord&)> on_epoch;
   /// Sample gradients done and expected in all, and a label.
   std::function<void(double done, double total, const std::string& label)> on_progress;
-  /// At the start, after every outer batch, and after the record of an epoch. What it is told can be continued from; false
-  /// ends the run there.
+  /// At the start, after every outer batch, and after the record of an epoch. What it is told can be
+  /// continued from; false ends the run there.
   std::function<bool(const TrainState&)> on_boundary = nullptr;
 };
 

@@ -131,7 +131,8 @@ void append_bytes(const fs::path& path, std::string_view bytes) {
   try {
     write_all(file.number(), bytes, path);
   } catch (const Error&) {
-    if (::ftruncate(file.number(), before.st_size) != 0) throw_system_error("cannot append to file", path, errno);
+    if (::ftruncate(file.number(), before.st_size) != 0)
+      throw_system_error("cannot append to file", path, errno);
     throw;
   }
 }

@@ -43,7 +43,8 @@ std::unique_ptr<FileLock> FileLock::try_lock(const std::filesystem::path& path) 
 }
 
 void FileLock::sign() const {
-  const std::string holder = fmt::format("process {} on {}, since {}\n", ::getpid(), host_name(), utc_timestamp());
+  const std::string holder =
+      fmt::format("process {} on {}, since {}\n", ::getpid(), host_name(), utc_timestamp());
   // What others read is a help and no more, so nothing depends on whether it could be written.
   if (::ftruncate(descriptor_, 0) != 0) return;
   [[maybe_unused]] const ssize_t ignored = ::pwrite(descriptor_, holder.data(), holder.size(), 0);

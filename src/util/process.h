@@ -23,8 +23,8 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
 /// A program that runs beside this one. Killed and waited for at the end of the scope.
 class ChildProcess {
  public:
-  /// Found on PATH, without a shell; what it prints is appended to `log`. It is in a process group of its own,
-  /// so that a terminal's Ctrl-C reaches this program alone, which then decides.
+  /// Found on PATH, without a shell; what it prints is appended to `log`. It is in a process group of its
+  /// own, so that a terminal's Ctrl-C reaches this program alone, which then decides.
   ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -1,0 +1,114 @@
+#include "train/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "networks/weight_file.h"
+#include "support/expect_error.h"
+#include "support/rig.h"
+#include "support/scratch.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::Scratch;
+
+Checkpoint small_checkpoint(int number) {
+  torch::manual_seed(static_cast<uint64_t>(number));
+  return {{{"format_version", kCheckpointFormatVersion}, {"number", number}, {"loss_sum", 0.1 + 0.2}},
+          {{"conv.weight", torch::randn({2, 3, 3, 3}).contiguous(torch::MemoryFormat::ChannelsLast)},
+           {"bn.num_batches_tracked", torch::tensor(int64_t{7})},
+           {"batchplus.method.momentum", torch::randn({5})}}};
+}
+
+void expect_equal(const Checkpoint& a, const Checkpoint& b) {
+  EXPECT_EQ(a.state, b.state);
+  ASSERT_EQ(a.tensors.size(), b.tensors.size());
+  for (size_t i = 0; i < a.tensors.size(); ++i) {
+    EXPECT_EQ(a.tensors[i].first, b.tensors[i].first);
+    EXPECT_TRUE(a.tensors[i].second.equal(b.tensors[i].second)) << a.tensors[i].first;
+  }
+}
+
+void overwrite(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(CheckpointFile, ReadsBackWhatWasWrittenAndKeepsTheOneBefore) {
+  const Scratch scratch;
+  const RunLayout layout{scratch.path()};
+  EXPECT_FALSE(load_checkpoint(layout).has_value());
+  for (const int number : {1, 2, 3}) {
+    save_checkpoint(layout, small_checkpoint(number));
+    expect_equal(load_checkpoint(layout)->checkpoint, small_checkpoint(number));
+    EXPECT_EQ(load_checkpoint(layout)->problem, "");
+    if (number > 1) expect_equal(read_checkpoint(layout.previous_checkpoint()), small_checkpoint(number - 1));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 2);
+}
+
+TEST(CheckpointFile, IsAStateDictOfTheNetwork) {
+  const Scratch scratch;
+  testing::Rig rig(testing::small_cnn(0));
+  Checkpoint checkpoint{{{"format_version", 1}}, state_dict(*rig.model.module)};
+  checkpoint.tensors.emplace_back("batchplus.method.momentum", torch::ones({3}));
+  save_checkpoint(RunLayout{scratch.path()}, checkpoint);
+  torch::manual_seed(2);
+  testing::Rig other(testing::small_cnn(0));
+  other.parameters.values().zero_();
+  load_state_dict(*other.model.module, read_weights(scratch / "checkpoint.pt"), "checkpoint");
+  EXPECT_TRUE(other.weights().equal(rig.weights()));
+}
+
+// Every byte of a whole file, cut there or turned over: never anything but an Error or what was written.
+TEST(CheckpointFile, EveryDamageIsNoticedOrHarmless) {
+  const Scratch scratch;
+  const RunLayout layout{scratch.path()};
+  const Checkpoint good = small_checkpoint(1);
+  save_checkpoint(layout, good);
+  const std::string bytes = read_file(layout.checkpoint());
+  ASSERT_LT(bytes.size(), 20000U);
+  int64_t noticed = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::vector<std::string> damages = {bytes.substr(0, at)};
+    for (const char turned : {'\x01', '\x80', '\xff'}) {
+      damages.push_back(bytes);
+      damages.back()[at] = static_cast<char>(bytes[at] ^ turned);
+    }
+    for (const std::string& damaged : damages) {
+      overwrite(layout.checkpoint(), damaged);
+      try {
+        expect_equal(read_checkpoint(layout.checkpoint()), good);
+      } catch (const Error&) {
+        ++noticed;
+      }
+    }
+  }
+  EXPECT_GT(noticed, static_cast<int64_t>(bytes.size()) / 2);
+}
+
+TEST(CheckpointFile, FallsBackAndSaysWhatWasWrong) {
+  const Scratch scratch;
+  const RunLayout layout{scratch.path()};
+  save_checkpoint(layout, small_checkpoint(1));
+  save_checkpoint(layout, small_checkpoint(2));
+  overwrite(layout.checkpoint(), "not a checkpoint");
+  const auto loaded = load_checkpoint(layout);
+  expect_equal(loaded->checkpoint, small_checkpoint(1));
+  EXPECT_NE(loaded->problem.find("checkpoint.pt"), std::string::npos);
+  overwrite(layout.previous_checkpoint(), "nor this");
+  expect_error([&] { load_checkpoint(layout); }, {"no checkpoint", "checkpoint.previous.pt"});
+}
+
+TEST(CheckpointFile, AWeightFileIsNotACheckpoint) {
+  const Scratch scratch;
+  write_weights(scratch / "checkpoint.pt", {{"w", torch::ones({3})}});
+  expect_error([&] { read_checkpoint(scratch / "checkpoint.pt"); }, {"no state of a run"});
+}
+
+}  // namespace
+}  // namespace batchplus
