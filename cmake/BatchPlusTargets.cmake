@@ -9,9 +9,9 @@ function(batchplus_compile_settings target)
   if(BATCHPLUS_SANITIZE)
     # GCC warns of uninitialised members in its own <regex> and <functional> when they are instrumented.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
-    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    target_compile_options(${target} PUBLIC -fsanitize=${BATCHPLUS_SANITIZE} -fno-sanitize-recover=undefined
                                             -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    target_link_options(${target} PUBLIC -fsanitize=${BATCHPLUS_SANITIZE})
   endif()
   if(BATCHPLUS_FUZZ)
     target_compile_definitions(${target} PUBLIC _GLIBCXX_ASSERTIONS)

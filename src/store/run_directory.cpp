@@ -20,7 +20,7 @@ constexpr const char* kDamagedHint = "the file is damaged; restore it or remove 
 Json parse_json(const std::string& text, const std::string& where) {
   try {
     return Json::parse(text);
-  } catch (const Json::parse_error& problem) {
+  } catch (const Json::exception& problem) {
     throw Error("not valid JSON", {where, problem.what(), kDamagedHint});
   }
 }

@@ -5,7 +5,10 @@ reach its checks. Also the dictionary of config keys.
 """
 
 import gzip
+import hashlib
 import io
+import json
+import math
 import pathlib
 import re
 import shutil
@@ -384,11 +387,92 @@ def state_dict():
     return seeds
 
 
+# Checkpoints: state dicts with a text and a checksum over names, shapes and values.
+
+def checkpoint_file(entries, checksum=None):
+    if checksum is None:
+        digest = hashlib.sha256()
+        for name, shape, kind, values in entries:
+            digest.update(name + b" [" + b",".join(b"%d" % size for size in shape) + b"] " + values)
+        checksum = digest.hexdigest().encode()
+    entries = entries + [(b"batchplus.sha256", (len(checksum),), b"Byte", checksum)]
+    members = []
+    files = []
+    for i, (name, shape, kind, values) in enumerate(entries):
+        strides = tuple(math.prod(shape[d + 1:]) for d in range(len(shape)))
+        members.append((name, pickled_tensor(b"%d" % i, kind=kind + b"Storage", sizes=shape, strides=strides)))
+        files.append((f"archive/data/{i}", values))
+    return zip_of([("archive/data.pkl", pickle(pickled_dict(*members)))] + files)
+
+
+def checkpoint():
+    text = b'{"format_version":1,"train":{"epoch":2},"loss_sum":0.5,"config":"lr = 0.1\\n","records":"{}\\n"}'
+    weight = (b"fc.weight", (2, 3), b"Float", struct.pack("<6f", *range(6)))
+    state = (b"batchplus.state", (len(text),), b"Byte", text)
+    not_json = (b"batchplus.state", (1,), b"Byte", b"{")
+    whole = checkpoint_file([weight, state])
+    return {
+        "whole": whole,
+        "truncated": whole[:-40],
+        "wrong_checksum": checkpoint_file([weight, state], b"0" * 64),
+        "short_checksum": checkpoint_file([weight, state], b""),
+        "no_text": checkpoint_file([weight]),
+        "not_json": checkpoint_file([weight, not_json]),
+        "two_texts": checkpoint_file([state, weight, state]),
+        "empty_tensor": checkpoint_file([(b"w", (0, 4), b"Float", b""), state]),
+        "text_alone": text,
+        "deep_text": b"[" * 2000,
+        "numbers": b'{"a":1e999,"b":-0.0,"c":18446744073709551616,"d":1E-400}',
+    }
+
+
+# Run directories: status.json, config.toml, metrics.jsonl and provenance.json with zero bytes between them.
+
+def run_directory():
+    def status(content):
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    # Numbers are written as the program writes them, so that the checksum is that of its own text.
+    content = {"format_version": 2, "status": "done", "updated": "2026-01-31T12:00:00Z", "test_accuracy": 50.5}
+    config = b"lr = 0.5\n"
+    metrics = b'{"epoch":1,"test_accuracy":50.5}\n'
+    content["config_sha256"] = hashlib.sha256(config).hexdigest()
+    content["metrics_sha256"] = hashlib.sha256(metrics).hexdigest()
+    whole = dict(content, checksum=hashlib.sha256(status(content)).hexdigest())
+    old = status({"format_version": 1, "status": "done"})
+    provenance = b'{"commit":"abc","threads":2}'
+    seeds = {
+        "whole": (status(whole), config, metrics, provenance),
+        "old": (old, config, metrics, provenance),
+        "wrong_checksum": (status(dict(whole, test_accuracy=99)), config, metrics, provenance),
+        "other_config": (status(whole), b"lr = 0.6\n", metrics, provenance),
+        "other_metrics": (status(whole), config, metrics * 2, provenance),
+        "torn_line": (old, config, metrics + b'{"epoch":', provenance),
+        "damaged_line": (old, config, b"{\n" + metrics, provenance),
+        "future": (status({"format_version": 99, "status": "done"}), b"", b"", b""),
+        "not_a_status": (b"[1]", b"", b"", b""),
+        "word_missing": (b'{"format_version":1}', b"", b"", b""),
+        "deep": (b'{"a":' * 500, b"", b"", b""),
+    }
+    return {name: b"\0".join(files) for name, files in seeds.items()}
+
+
+# Event files: a tag, a text and numbers.
+
+def event_file():
+    return {
+        "plain": b"\x05test/" + struct.pack("<3d", 1.5, -2.25, 1e300) + b"text",
+        "empty": b"",
+        "not_unicode": b"\x02\xff\xfe" + bytes(8),
+        "not_finite": b"\x01a" + struct.pack("<2d", math.inf, math.nan),
+    }
+
+
 # TOML.
 
 def config_keys():
     source = (root / "src" / "experiment" / "run_config.cpp").read_text()
-    return re.findall(r'^ +(?:text|choice|number|optional_number)\("(\w+)"', source, re.MULTILINE)
+    return re.findall(r'^ +(?:incidental\()?(?:text|choice|number|optional_number)\("(\w+)"', source, re.MULTILINE)
 
 
 def toml():
@@ -434,6 +518,6 @@ def toml_dictionary():
 
 
 if __name__ == "__main__":
-    for target in (cifar, idx, mat, tar, png, state_dict, toml):
+    for target in (cifar, idx, mat, tar, png, state_dict, checkpoint, run_directory, event_file, toml):
         write(target.__name__, target())
     (here / "dictionaries" / "toml.dict").write_text(toml_dictionary())

@@ -8,53 +8,22 @@
 #include <optional>
 #include <variant>
 
+#include "support/event_records.h"
 #include "support/scratch.h"
 #include "util/file.h"
 
 namespace batchplus {
 namespace {
 
+using testing::fixed;
 using testing::Scratch;
 
-// An independent reader, from the published descriptions of TFRecord files and of protobuf's wire format: no
-// code of the writer, of protobuf or of Boost.
+// An independent reader of the messages, from the published description of protobuf's wire format.
 
-/// CRC-32C bit by bit.
-uint32_t slow_crc32c(std::string_view bytes) {
-  uint32_t crc = ~0U;
-  for (const char byte : bytes) {
-    crc ^= static_cast<uint8_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78U : 0);
-  }
-  return ~crc;
-}
-
-uint64_t fixed(std::string_view bytes, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = size; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes.at(i));
-  return value;
-}
-
-bool is_masked_crc(uint32_t stored, std::string_view bytes) {
-  const uint32_t rotated = stored - 0xa282ead8;
-  return ((rotated << 15) | (rotated >> 17)) == slow_crc32c(bytes);
-}
-
-/// The messages of a file; a failure for each record whose sums are wrong.
 std::vector<std::string> messages_of(const std::string& file) {
-  std::vector<std::string> messages;
-  std::string_view rest = file;
-  while (!rest.empty()) {
-    const std::string_view head = rest.substr(0, 8);
-    const size_t size = fixed(head, 8);
-    EXPECT_TRUE(is_masked_crc(static_cast<uint32_t>(fixed(rest.substr(8), 4)), head));
-    const std::string_view message = rest.substr(12, size);
-    EXPECT_EQ(message.size(), size);
-    EXPECT_TRUE(is_masked_crc(static_cast<uint32_t>(fixed(rest.substr(12 + size), 4)), message));
-    messages.emplace_back(message);
-    rest.remove_prefix(12 + size + 4);
-  }
-  return messages;
+  const auto messages = testing::event_messages(file);
+  EXPECT_TRUE(messages.has_value());
+  return messages.value_or(std::vector<std::string>());
 }
 
 /// Field number to what the fields hold, in order: varints and fixed numbers as integers, the rest as bytes.
