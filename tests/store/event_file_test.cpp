@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "support/event_records.h"
+#include "support/expect_error.h"
 #include "support/scratch.h"
 #include "util/file.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using testing::fixed;
 using testing::Scratch;
+using testing::slow_crc32c;
 
 // An independent reader of the messages, from the published description of protobuf's wire format.
 
@@ -98,6 +100,26 @@ TEST(EventFile, IsReadByAnIndependentParser) {
   const auto tensor = fields_of(only<std::string>(text, 8));
   EXPECT_EQ(only<uint64_t>(tensor, 1), 7U);
   EXPECT_EQ(only<std::string>(tensor, 8), "lr = 0.1");
+}
+
+// A file of a resumed run says from which step on earlier files do not count (SessionLog, status START).
+TEST(EventFile, SaysWhereAResumedRunGoesOn) {
+  const Scratch scratch;
+  EventFile file(scratch / "events");
+  file.resume(390);
+  const auto messages = messages_of(read_file(file.path()));
+  ASSERT_EQ(messages.size(), 2U);
+  const auto event = fields_of(messages[1]);
+  EXPECT_EQ(only<uint64_t>(event, 2), 391U) << "TensorBoard drops this step and what is after it";
+  EXPECT_EQ(only<uint64_t>(fields_of(only<std::string>(event, 7)), 1), 1U);
+}
+
+TEST(EventFile, DoesNotWriteThroughALink) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "elsewhere");
+  std::filesystem::create_symlink(scratch / "elsewhere", scratch / "events");
+  testing::expect_error([&] { EventFile(scratch / "events"); }, {"symbolic link"});
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "elsewhere"));
 }
 
 // RFC 3720, B.4: the sum of 32 zero bytes, which the reader above must get right to be worth anything.

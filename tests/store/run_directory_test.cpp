@@ -45,6 +45,69 @@ TEST(RunDirectory, NamesTheDamagedLine) {
   expect_error([&] { read_run(scratch / "run"); }, {"not valid JSON", "metrics.jsonl:2"});
 }
 
+TEST(RunDirectory, LeavesOutALineThatAKilledProcessDidNotFinish) {
+  const Scratch scratch;
+  RunWriter writer(scratch / "run", "", Json::object());
+  writer.record({{"epoch", 1}});
+  append_bytes(scratch / "run" / "metrics.jsonl", "{\"epoch\": 2, \"test_a");
+  EXPECT_EQ(read_run(scratch / "run").metrics.size(), 1U);
+}
+
+TEST(RunDirectory, OneWriterAtATime) {
+  const Scratch scratch;
+  {
+    const RunWriter writer(scratch / "run", "", Json::object());
+    expect_error([&] { RunWriter(scratch / "run"); }, {"another process", "process"});
+  }
+  RunWriter(scratch / "run").resume("", Json::object(), "");
+}
+
+TEST(RunDirectory, ResumingKeepsTheHistoryAndTheRecordsOfTheCheckpoint) {
+  const Scratch scratch;
+  {
+    RunWriter writer(scratch / "run", "lr = 0.5\n", {{"commit", "abc"}});
+    writer.record({{"epoch", 1}});
+    writer.record({{"epoch", 2}});
+  }
+  write_file_atomically(scratch / "run" / "status.json.tmp.abcdef", "left by a killed process");
+  RunWriter writer(scratch / "run");
+  writer.resume("lr = 0.5\n", {{"commit", "def"}}, "{\"epoch\":1}\n");
+  writer.record({{"epoch", 2}});
+  writer.set_status("done", Json::object());
+  const RunRecord run = read_run(scratch / "run");
+  EXPECT_EQ(run.metrics, (std::vector<Json>{{{"epoch", 1}}, {{"epoch", 2}}}));
+  EXPECT_EQ(run.provenance["commit"], "abc");
+  EXPECT_EQ(run.provenance["resumed"][0]["commit"], "def");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "status.json.tmp.abcdef"));
+}
+
+TEST(RunDirectory, NoticesWhatWasChangedAfterTheEnd) {
+  const Scratch scratch;
+  RunWriter writer(scratch / "run", "lr = 0.5\n", Json::object());
+  writer.record({{"epoch", 1}, {"test_accuracy", 50}});
+  writer.set_status("done", {{"test_accuracy", 50}});
+  const auto change = [&](const char* name, const std::string& from, const std::string& to) {
+    const std::filesystem::path file = scratch / "run" / name;
+    const std::string before = read_file(file);
+    std::string after = before;
+    after.replace(after.find(from), from.size(), to);
+    write_file_atomically(file, after);
+    expect_error([&] { read_run(scratch / "run"); }, {"not as it was written", name});
+    write_file_atomically(file, before);
+  };
+  change("status.json", "\"test_accuracy\": 50", "\"test_accuracy\": 90");
+  change("metrics.jsonl", "50", "90");
+  change("config.toml", "0.5", "0.9");
+  EXPECT_EQ(read_run(scratch / "run").metrics.size(), 1U);
+}
+
+TEST(RunDirectory, ReadsTheFormatWithoutChecksums) {
+  const Scratch scratch;
+  RunWriter(scratch / "run", "lr = 0.5\n", Json::object());
+  write_file_atomically(scratch / "run" / "status.json", R"({"format_version": 1, "status": "done"})");
+  EXPECT_EQ(read_run(scratch / "run").status["status"], "done");
+}
+
 TEST(RunDirectory, RefusesAFormatFromTheFuture) {
   const Scratch scratch;
   RunWriter writer(scratch / "run", "", Json::object());

@@ -1,8 +1,12 @@
 #include "util/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "support/expect_error.h"
@@ -35,6 +39,61 @@ TEST(WriteFileAtomically, KeepsTheOldFileWhenItFails) {
   expect_error([&] { write_file_atomically(scratch / "taken", "new"); }, {"cannot write", "taken"});
   EXPECT_EQ(read_file(scratch / "taken" / "old"), "old");
   EXPECT_EQ(entries(scratch.path()), 1);
+}
+
+TEST(PendingFile, TakesItsPlaceOnlyWhenCommitted) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "a", "old");
+  { const PendingFile dropped(scratch / "a", "new"); }
+  EXPECT_EQ(read_file(scratch / "a"), "old");
+  PendingFile file(scratch / "a", "new");
+  EXPECT_EQ(read_file(file.path()), "new");
+  EXPECT_EQ(read_file(scratch / "a"), "old");
+  file.commit();
+  EXPECT_EQ(read_file(scratch / "a"), "new");
+  EXPECT_EQ(entries(scratch.path()), 1);
+}
+
+TEST(RemovePendingFiles, RemovesThemAndNothingElse) {
+  const Scratch scratch;
+  for (const char* name : {"a", "a.tmp.Xy12zZ", "checkpoint.pt.tmp.aaaaaa", "b.tmp.toolong1", "c.tmp."}) {
+    write_file_atomically(scratch / name, "x");
+  }
+  remove_pending_files(scratch.path());
+  EXPECT_TRUE(fs::exists(scratch / "a"));
+  EXPECT_TRUE(fs::exists(scratch / "b.tmp.toolong1"));
+  EXPECT_TRUE(fs::exists(scratch / "c.tmp."));
+  EXPECT_EQ(entries(scratch.path()), 3);
+}
+
+TEST(AppendBytes, FollowsNoLink) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "outside", "precious");
+  fs::create_symlink(scratch / "outside", scratch / "log");
+  expect_error([&] { append_bytes(scratch / "log", "more"); }, {"cannot append", "log"});
+  EXPECT_EQ(read_file(scratch / "outside"), "precious");
+}
+
+TEST(AppendBytes, LeavesTheFileAsItWasWhenItCannotBeFinished) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "log", std::string(1000, 'a'));
+  // The limit holds for a child process, so that the rest of the tests keep theirs.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{1500, 1500};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+    try {
+      append_bytes(scratch / "log", std::string(1000, 'b'));
+    } catch (const Error& problem) {
+      ::_exit(problem.exit_code());
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), Error::kFailure);
+  EXPECT_EQ(read_file(scratch / "log"), std::string(1000, 'a')) << "not a byte of the 500 that fitted";
 }
 
 TEST(ReadFile, NamesTheFileThatIsMissing) {
