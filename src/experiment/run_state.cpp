@@ -37,13 +37,22 @@ Json to_json(const ControlVariateProbe::Sums& sums) {
           {"distances", sums.distances},          {"steps", sums.steps}};
 }
 
+/// A count that a run can have reached.
+int64_t count_at(const Json& json, const char* key) {
+  const Json& count = json.at(key);
+  constexpr int64_t kMost = int64_t{1} << 62;
+  if (count.is_number_integer() && count >= 0 && count <= kMost) return count.get<int64_t>();
+  throw Error("the checkpoint holds a number that no run has",
+              {key, count.dump(), "it was made by another program"});
+}
+
 ControlVariateProbe::Sums to_sums(const Json& json) {
   return {.deviations = {.gradient = json.at("gradient"),
                          .product = json.at("product"),
                          .control = json.at("control")},
           .estimate_squares = json.at("estimate_squares"),
           .distances = json.at("distances"),
-          .steps = json.at("steps")};
+          .steps = count_at(json, "steps")};
 }
 
 Json to_json(const TrainState& state) {
@@ -63,12 +72,12 @@ Json to_json(const TrainState& state) {
 
 TrainState to_train_state(const Json& json, int64_t sample_gradients) {
   TrainState state;
-  state.epoch = json.at("epoch");
-  state.outer_batches = json.at("outer_batches");
+  state.epoch = count_at(json, "epoch");
+  state.outer_batches = count_at(json, "outer_batches");
   state.is_over = json.at("is_over");
   state.last.epoch = json.at("epochs_done");
-  state.last.outer_steps = json.at("outer_steps");
-  state.last.inner_steps = json.at("inner_steps");
+  state.last.outer_steps = count_at(json, "outer_steps");
+  state.last.inner_steps = count_at(json, "inner_steps");
   state.last.sample_gradients = sample_gradients;
   state.last.learning_rate = json.at("lr");
   state.last.train_seconds = json.at("seconds");
@@ -126,10 +135,10 @@ TrainState RunState::restore(const Checkpoint& checkpoint, const std::string& wh
       throw Error("the checkpoint is of another network, or of one that lies in memory differently",
                   {where, "", "continue with the program that wrote it, or begin anew in another directory"});
     }
-    const int64_t sample_gradients = json.at("sample_gradients");
+    const int64_t sample_gradients = count_at(json, "sample_gradients");
     const TrainState state = to_train_state(json.at("train"), sample_gradients);
-    const GradientBudget spent(sample_gradients, json.at("sample_forwards"));
-    const GradientOracle::LossSum losses{json.at("loss_sum"), json.at("loss_samples")};
+    const GradientBudget spent(sample_gradients, count_at(json, "sample_forwards"));
+    const GradientOracle::LossSum losses{json.at("loss_sum"), count_at(json, "loss_samples")};
     const ControlVariateProbe::Sums sums = to_sums(json.at("control_variate"));
     const auto vectors = match(method_tensors(*this), checkpoint, where);
 

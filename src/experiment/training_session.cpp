@@ -112,6 +112,7 @@ void TrainingSession::restore(const Checkpoint& checkpoint, const std::string& w
 
 RunOutcome TrainingSession::run(RunRecords& records) {
   schedule_.restart(start_);
+  progress_.count_from(static_cast<double>(start_.last.sample_gradients));
   data_fingerprint_ = fingerprint(data_.views.train);
   Trainer trainer(parts(), options(),
                   {.on_epoch =

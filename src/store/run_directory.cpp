@@ -98,7 +98,11 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
   Json content = {{"format_version", kRunFormatVersion}, {"status", status}, {"updated", utc_timestamp()}};
   content.update(result);
   content[kConfigChecksum] = sha256_hex(config_);
-  if (has_ended(content)) content[kMetricsChecksum] = sha256_hex(records_);
+  if (has_ended(content)) {
+    // Synced, so that the checksum does not outlive what it is of.
+    if (!records_.empty()) write_file_atomically(layout_.metrics(), records_);
+    content[kMetricsChecksum] = sha256_hex(records_);
+  }
   content[kChecksum] = sha256_hex(content.dump());
   write_file_atomically(layout_.status(), content.dump(2) + "\n");
 }

@@ -33,6 +33,11 @@ bool Trainer::run_epoch() {
   record.metrics.clear();
 
   int64_t& i = state_.outer_batches;
+  if (i < 0 || i > batches.outer_batches()) {
+    throw Error("there is no such outer batch to go on from",
+                {fmt::format("epoch {}", epoch), std::to_string(i),
+                 fmt::format("an epoch has {}", batches.outer_batches())});
+  }
   while (i < batches.outer_batches()) {
     if (!fits_budget(method.cost(batches.outer_batch_size(i)))) break;
     const Stopwatch stopwatch;

@@ -15,10 +15,11 @@ constexpr int kBarWidth = 24;
 
 }  // namespace
 
-std::string progress_text(double done, double total, double seconds, const std::string& unit) {
+std::string progress_text(double done, double total, double seconds, const std::string& unit,
+                          double done_before) {
   const double fraction = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
   const int filled = static_cast<int>(fraction * kBarWidth);
-  const double rate = seconds > 0 ? done / seconds : 0;
+  const double rate = seconds > 0 ? (done >= done_before ? done - done_before : done) / seconds : 0;
   const std::string eta = rate > 0 ? format_duration(std::max(0.0, total - done) / rate) : "?";
   return fmt::format("[{}{}] {:3.0f}%  {} {}/s  ETA {}", std::string(filled, '#'),
                      std::string(kBarWidth - filled, '.'), 100 * fraction,
@@ -32,13 +33,19 @@ Progress::~Progress() {
   clear();
 }
 
+void Progress::count_from(double done) {
+  done_before_ = done;
+  stopwatch_ = Stopwatch();
+  last_draw_seconds_ = -1;
+}
+
 void Progress::update(double done, double total, const std::string& label) {
   if (options_.is_quiet || !is_terminal_) return;
   const double now = stopwatch_.seconds();
   if (last_draw_seconds_ >= 0 && now - last_draw_seconds_ < kRedrawSeconds) return;
   last_draw_seconds_ = now;
   is_drawn_ = true;
-  fmt::print(stderr, "\r\033[K{}  {}", label, progress_text(done, total, now, options_.unit));
+  fmt::print(stderr, "\r\033[K{}  {}", label, progress_text(done, total, now, options_.unit, done_before_));
   std::fflush(stderr);
 }
 

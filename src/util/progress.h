@@ -22,6 +22,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// So much was done before this process, and does not count in its rate.
+  void count_from(double done);
   /// `done` and `total` in units; `label` stands before the bar. Redraws at most ten times a second.
   void update(double done, double total, const std::string& label);
   /// A line that stays, above the bar. Printed without a terminal too, unless quiet.
@@ -34,10 +36,13 @@ class Progress {
   bool is_terminal_;
   bool is_drawn_ = false;
   double last_draw_seconds_ = -1;
+  double done_before_ = 0;
   Stopwatch stopwatch_;
 };
 
 /// "[#####.....]  42%  1,234 samples/s  ETA 1m15s": the text of a bar, without its label.
-std::string progress_text(double done, double total, double seconds, const std::string& unit);
+/// `done_before` of it took none of the seconds.
+std::string progress_text(double done, double total, double seconds, const std::string& unit,
+                          double done_before = 0);
 
 }  // namespace batchplus

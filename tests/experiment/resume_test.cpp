@@ -215,6 +215,18 @@ TEST_F(ResumeTest, RefusesACheckpointThatLacksSomething) {
       EXPECT_THROW(run_once(config, run), Error) << key << " " << wrong;
     }
   }
+  for (const char* key : {"epoch", "outer_batches", "outer_steps", "inner_steps"}) {
+    for (const Json& wrong : {Json(-1), Json(1e300), Json(0.5), Json(UINT64_MAX), Json("1")}) {
+      Checkpoint changed = good;
+      changed.state["train"][key] = wrong;
+      save_checkpoint(RunLayout{run}, changed);
+      EXPECT_THROW(run_once(config, run), Error) << key << " " << wrong;
+    }
+  }
+  Checkpoint beyond = good;
+  beyond.state["train"]["outer_batches"] = 1000;
+  save_checkpoint(RunLayout{run}, beyond);
+  EXPECT_THROW(run_once(config, run), Error);
   for (size_t i = 0; i < good.tensors.size(); ++i) {
     Checkpoint changed = good;
     changed.tensors.erase(changed.tensors.begin() + static_cast<std::ptrdiff_t>(i));

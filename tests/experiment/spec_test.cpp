@@ -178,6 +178,16 @@ TEST(Spec, SaysWhatItsReportShows) {
   expect_error([] { parse_spec(kSpec + "[report]\nsmooth = 0\n", "s.toml"); }, {"one or more"});
 }
 
+// A spec may come from anywhere: it does not say where to write.
+TEST(Spec, NamesNoPlaces) {
+  for (const char* key : {"out", "save_weights", "data_dir"}) {
+    expect_error([&] { parse_spec(with("lr = 0.1", std::string(key) + " = \"/elsewhere\""), "s.toml"); },
+                 {"unknown key", key});
+    Spec spec = parse_spec(kSpec, "s.toml");
+    expect_error([&] { set_everywhere(spec, std::string(key) + "=/elsewhere"); }, {"unknown key", key});
+  }
+}
+
 TEST(Spec, KeysCanBeSetForEveryRun) {
   Spec spec = parse_spec(kSpec, "s.toml");
   set_everywhere(spec, "weight_decay=0.5");

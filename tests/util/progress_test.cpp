@@ -10,6 +10,11 @@ TEST(ProgressText, HasBarPercentRateAndEta) {
             "[######..................]  25%  50 samples/s  ETA 30s");
 }
 
+TEST(ProgressText, RateAndEtaAreThoseOfThisProcess) {
+  EXPECT_EQ(progress_text(1500, 2000, 10, "samples", 1000),
+            "[##################......]  75%  50 samples/s  ETA 10s");
+}
+
 TEST(ProgressText, SurvivesTheFirstAndTheLastMoment) {
   EXPECT_EQ(progress_text(0, 100, 0, "samples"), "[........................]   0%  0 samples/s  ETA ?");
   EXPECT_EQ(progress_text(120, 100, 10, "samples"),
