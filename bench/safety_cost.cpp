@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
+#include "core/cpu_dispatch.h"
 #include "core/memory.h"
 #include "methods/method.h"
 #include "methods/registry.h"
@@ -31,19 +33,27 @@ Spread spread_of(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
-/// The update of core/vector_kernels.cpp on one thread, with and without the look at what it writes.
+/// The update of core/vector_kernels.cpp, with and without the look at what it writes.
 template <bool kIsChecked>
-[[gnu::noinline]] bool update(float* __restrict w, float* __restrict m, const float* __restrict gradient,
-                              int64_t size) {
-  uint32_t not_finite = 0;
-  for (int64_t i = 0; i < size; ++i) {
-    const float v = gradient[i] + 5e-4F * w[i];
-    const float buffer = 0.9F * m[i] + v;
-    m[i] = buffer;
-    const float moved = w[i] - 1e-6F * (v + 0.9F * buffer);
-    w[i] = moved;
-    if constexpr (kIsChecked) not_finite |= (std::bit_cast<uint32_t>(moved) & 0x7f800000U) + 0x00800000U;
-  }
+bool update(float* w_begin, float* m_begin, const float* gradient, int64_t size) {
+  std::atomic<uint32_t> not_finite{0};
+  constexpr int64_t kGrain = 16384;
+  at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
+    not_finite |= for_this_cpu([&]() __attribute__((always_inline)) {
+      float* __restrict w = w_begin;
+      float* __restrict m = m_begin;
+      uint32_t seen = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        const float v = gradient[i] + 5e-4F * w[i];
+        const float buffer = 0.9F * m[i] + v;
+        m[i] = buffer;
+        const float moved = w[i] - 1e-6F * (v + 0.9F * buffer);
+        w[i] = moved;
+        if constexpr (kIsChecked) seen |= (std::bit_cast<uint32_t>(moved) & 0x7f800000U) + 0x00800000U;
+      }
+      return seen;
+    });
+  });
   return not_finite >> 31 == 0;
 }
 
