@@ -26,9 +26,10 @@ void require_records(const std::string& records, const RunLayout& layout) {
   for (const std::string& line : split(records, '\n')) {
     if (line.empty()) continue;
     const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const bool has_step = record.is_object() && record.contains("gradient_evaluations") &&
-                          record["gradient_evaluations"].is_number();
-    if (has_step) continue;
+    const auto has_number = [&](const char* key) { return record.contains(key) && record[key].is_number(); };
+    const bool is_record = record.is_object() && has_number("epoch") && has_number("gradient_evaluations") &&
+                           has_number("sample_gradients") && has_number("seconds");
+    if (is_record) continue;
     throw Error("the checkpoint's records are not those of a run",
                 {layout.checkpoint().string(), line, "it was made by another program"});
   }

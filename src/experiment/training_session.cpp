@@ -69,8 +69,8 @@ Json result_json(const std::string& status, const Json& record, const TrainResul
   result["epochs"] = result["epoch"];
   result.erase("epoch");
   result["sample_forwards"] = budget.sample_forwards();
-  const double seconds = record["seconds"];
-  result["samples_per_second"] = number_or_null(record["sample_gradients"].get<double>() / seconds);
+  const double seconds = record.at("seconds");
+  result["samples_per_second"] = number_or_null(record.at("sample_gradients").get<double>() / seconds);
   if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
   return result;
 }
@@ -148,6 +148,8 @@ RunOutcome TrainingSession::conclude(const TrainResult& trained, RunRecords& rec
   const bool is_done = !trained.is_diverged && !trained.is_interrupted;
   const std::string status = is_done ? "done" : trained.is_diverged ? "diverged" : "interrupted";
   const Json record = is_done ? records.last() : record_json(trained.last, config_.inner_batch);
+  if (record.is_null())
+    throw Error("the checkpoint of a run that is over has no records", {config_.out, "", ""});
   Json result = result_json(status, record, trained, budget_);
   const StateDict weights = state_dict(*model_.module);
   if (is_done) {

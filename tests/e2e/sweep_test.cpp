@@ -75,7 +75,7 @@ TEST(Sweep, DryRunListsTheRunsWithTheirCosts) {
 }
 
 // Every run ends once and the same, whoever ran it: one worker, or two of which one is killed and its run
-// begun anew.
+// resumed.
 TEST(Sweep, GivesTheSameResultsWithOneWorkerAndWithAKilledOne) {
   const Scratch scratch;
   const std::string spec = write_spec(scratch);

@@ -136,7 +136,8 @@ class ResumeTest : public ::testing::Test {
 
 TEST_F(ResumeTest, DropsRecordsThatTheCheckpointDoesNotKnow) {
   // Killed between a record and its checkpoint: the record is there, and so is half of the next one.
-  append_line(run / "metrics.jsonl", R"({"epoch": 2, "gradient_evaluations": 12, "seconds": 1})");
+  append_line(run / "metrics.jsonl",
+              R"({"epoch": 2, "gradient_evaluations": 12, "sample_gradients": 120, "seconds": 1})");
   append_bytes(run / "metrics.jsonl", R"({"epoch": 3, "gradi)");
   expect_as_whole();
 }
@@ -223,6 +224,17 @@ TEST_F(ResumeTest, RefusesACheckpointThatLacksSomething) {
       EXPECT_THROW(run_once(config, run), Error) << key << " " << wrong;
     }
   }
+  for (const char* records : {"x", "{}\n", "[1]\n", R"({"epoch": 1, "gradient_evaluations": "many"})"}) {
+    Checkpoint changed = good;
+    changed.state["records"] = records;
+    save_checkpoint(RunLayout{run}, changed);
+    EXPECT_THROW(run_once(config, run), Error) << records;
+  }
+  Checkpoint over = good;
+  over.state["records"] = "";
+  over.state["train"]["is_over"] = true;
+  save_checkpoint(RunLayout{run}, over);
+  EXPECT_THROW(run_once(config, run), Error);
   Checkpoint beyond = good;
   beyond.state["train"]["outer_batches"] = 1000;
   save_checkpoint(RunLayout{run}, beyond);

@@ -42,7 +42,8 @@ struct Session {
                      .on_progress =
                          [this](double done, double total, const std::string&) {
                            progress = {done, total};
-                         }});
+                         },
+                     .on_boundary = on_boundary});
     return trainer.run();
   }
 
@@ -52,6 +53,7 @@ struct Session {
   Method method;
   Method warmup;
   int evaluations = 0;
+  std::function<bool(const TrainState&)> on_boundary = nullptr;
   std::vector<EpochRecord> records;
   std::pair<double, double> progress;
 };
@@ -138,6 +140,37 @@ TEST(Trainer, CallsADivergedRunDivergedAtItsStep) {
   EXPECT_TRUE(result.is_diverged);
   EXPECT_GE(result.last.inner_steps, 1);
   EXPECT_LT(result.last.inner_steps, 8);
+}
+
+// Logits that differ by more than a float can hold give an infinite loss, finite gradients and finite
+// weights.
+TEST(Trainer, CallsAnInfiniteLossDivergedWithinItsOuterBatch) {
+  for (const char* method : {"sgd", "bp-svrg"}) {
+    Session session(method, 16);
+    {
+      const torch::NoGradGuard no_grad;
+      const torch::Tensor bias = session.rig.model.module->named_parameters()["fc3.bias"];
+      bias.fill_(3e38).slice(0, 5).fill_(-3e38);
+    }
+    const TrainResult result = session.run({.learning_rate = 1e-6, .epochs = 1});
+    EXPECT_TRUE(result.is_diverged) << method;
+    EXPECT_EQ(result.last.outer_steps, 1) << method;
+    EXPECT_TRUE(session.rig.weights().isfinite().all().item<bool>()) << "the weights alone would not tell";
+  }
+}
+
+TEST(Trainer, EndsAtTheBoundaryWhereItIsAskedTo) {
+  Session stopped("bp-svrg");
+  int boundaries = 0;
+  stopped.on_boundary = [&](const TrainState& state) {
+    EXPECT_EQ(state.last.outer_steps, boundaries);
+    return ++boundaries <= 2;
+  };
+  const TrainResult result = stopped.run({.learning_rate = 0.05, .epochs = 2});
+  EXPECT_TRUE(result.is_interrupted);
+  EXPECT_EQ(result.last.outer_steps, 2);
+  EXPECT_EQ(result.last.epoch, 0.5);
+  EXPECT_TRUE(stopped.records.empty());
 }
 
 TEST(Trainer, SameSeedGivesTheSameBits) {
