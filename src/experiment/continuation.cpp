@@ -71,7 +71,7 @@ Continuation read_continuation(const RunLayout& layout) {
     const Json status = read_status(layout);
     if (status["status"] == "done" || status["status"] == "diverged") run.result = result_of(status);
   } catch (const Error& problem) {
-    run.notes.emplace_back(problem.what());
+    run.notes.push_back(fmt::format("{}: {}", layout.status().string(), problem.summary()));
   }
   if (!run.result.is_null()) {
     parse_config(run.config, read_config(layout), layout.config().string());
@@ -79,8 +79,8 @@ Continuation read_continuation(const RunLayout& layout) {
   }
   if (auto loaded = load_checkpoint(layout)) {
     if (!loaded->problem.empty()) {
-      run.notes.push_back(
-          fmt::format("the newest checkpoint is damaged, so the one before it is used\n{}", loaded->problem));
+      run.notes.push_back(fmt::format("the newest checkpoint is damaged, so the one before it is used ({})",
+                                      loaded->problem));
     }
     run.checkpoint = std::move(loaded->checkpoint);
     parse_config(run.config, text_at(*run.checkpoint, kConfig, layout), layout.checkpoint().string());

@@ -65,7 +65,8 @@ std::optional<LoadedCheckpoint> load_checkpoint(const RunLayout& layout) {
     try {
       checkpoint = read_checkpoint(path);
     } catch (const Error& damage) {
-      problem += fmt::format("{}{}", problem.empty() ? "" : "; ", damage.what());
+      problem +=
+          fmt::format("{}{}: {}", problem.empty() ? "" : "; ", path.filename().string(), damage.summary());
       continue;
     }
     require_known_format(*checkpoint, path);
