@@ -1,5 +1,6 @@
 #include "experiment/continuation.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "util/error.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr const char* kConfig = "config";
 constexpr const char* kData = "data";
 constexpr const char* kRecords = "records";
+constexpr const char* kThreads = "threads";
 
 std::string text_at(const Checkpoint& checkpoint, const char* key, const RunLayout& layout) {
   const Json text = checkpoint.state.value(key, Json());
@@ -48,8 +50,9 @@ Json read_provenance(const RunLayout& layout) {
   return provenance.is_object() ? provenance : Json();
 }
 
-int threads_of(const Json& provenance) {
-  const Json threads = provenance.is_null() ? Json() : provenance.value("threads", Json());
+/// Of a checkpoint or of status.json, which have checksums; 0 when it does not say.
+int threads_of(const Json& json) {
+  const Json threads = json.is_object() ? json.value(kThreads, Json()) : Json();
   constexpr int kMost = 4096;
   return threads.is_number_integer() && threads > 0 && threads <= kMost ? threads.get<int>() : 0;
 }
@@ -67,8 +70,9 @@ void note_damaged_metrics(const RunLayout& layout, const std::string& records,
 
 Continuation read_continuation(const RunLayout& layout) {
   Continuation run;
+  Json status;
   try {
-    const Json status = read_status(layout);
+    status = read_status(layout);
     if (status["status"] == "done" || status["status"] == "diverged") run.result = result_of(status);
   } catch (const Error& problem) {
     run.notes.push_back(fmt::format("{}: {}", layout.status().string(), problem.summary()));
@@ -87,10 +91,15 @@ Continuation read_continuation(const RunLayout& layout) {
     run.records = text_at(*run.checkpoint, kRecords, layout);
     require_records(run.records, layout);
     note_damaged_metrics(layout, run.records, run.notes);
+    run.threads = threads_of(run.checkpoint->state);
+    if (run.threads == 0) {
+      throw Error("the checkpoint lacks something",
+                  {layout.checkpoint().string(), kThreads, "it was made by another program"});
+    }
   } else {
     parse_config(run.config, read_config(layout), layout.config().string());
+    run.threads = threads_of(status);
   }
-  run.threads = threads_of(read_provenance(layout));
   return run;
 }
 
@@ -138,6 +147,7 @@ void add_identity(Checkpoint& checkpoint, const RunConfig& config, const std::st
   checkpoint.state[kConfig] = result_toml(config);
   checkpoint.state[kData] = data;
   checkpoint.state[kRecords] = records;
+  checkpoint.state[kThreads] = at::get_num_threads();
 }
 
 }  // namespace batchplus

@@ -1,5 +1,6 @@
 #include "experiment/training_session.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -157,6 +158,7 @@ RunOutcome TrainingSession::conclude(const TrainResult& trained, RunRecords& rec
     result["train_loss"] = number_or_null(train.loss);
     result["train_accuracy"] = train.accuracy;
   }
+  result["threads"] = at::get_num_threads();
   result["weights_sha256"] = weights_sha256(weights);
   // Weights that are not finite are of no use, and must not replace a file that is.
   if (is_done && !config_.save_weights.empty()) write_weights(config_.save_weights, weights);

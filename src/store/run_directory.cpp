@@ -68,7 +68,7 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");
-  set_status("running", Json::object());
+  set_status("running", {{"threads", provenance.value("threads", 0)}});
 }
 
 void RunWriter::resume(const std::string& config_toml, const Json& provenance, const std::string& records) {
@@ -85,7 +85,7 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), history.dump(2) + "\n");
   write_file_atomically(layout_.metrics(), records);
-  set_status("running", Json::object());
+  set_status("running", {{"threads", provenance.value("threads", 0)}});
 }
 
 void RunWriter::record(const Json& record) {

@@ -311,6 +311,7 @@ TEST_F(ResumeTest, EveryDamageToATextFileIsNoticedOrHarmless) {
       fs::remove(layout.previous_checkpoint());
     }
     const Continuation good = read_continuation(layout);
+    EXPECT_GT(good.threads, 0);
     for (const char* file : {"status.json", "config.toml", "metrics.jsonl", "provenance.json"}) {
       const std::string bytes = read_file(run / file);
       for_every_damage(bytes, has_checkpoint ? 7 : 1, [&](const std::string& damaged) {
@@ -320,6 +321,7 @@ TEST_F(ResumeTest, EveryDamageToATextFileIsNoticedOrHarmless) {
           EXPECT_TRUE(read.result.is_null());
           EXPECT_EQ(result_toml(read.config), result_toml(good.config)) << file;
           EXPECT_EQ(read.records, good.records) << file;
+          EXPECT_EQ(read.threads, good.threads) << file;
         } catch (const Error&) {
           EXPECT_FALSE(has_checkpoint) << file << ": the checkpoint makes it good";
         }
