@@ -12,6 +12,8 @@
 namespace batchplus {
 namespace {
 
+thread_local GradientTarget* target_of_this_thread = nullptr;
+
 /// Elements that a thread copies at least.
 constexpr int64_t kCopyGrain = 32768;
 
@@ -74,6 +76,7 @@ void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const t
       const auto width = static_cast<int64_t>(gradient.element_size());
       const auto* from = static_cast<const char*>(gradient.data_ptr());
       auto* to = static_cast<char*>(flat.data_ptr()) + slices_[i].offset * width;
+      if (from == to) continue;
       at::parallel_for(0, gradient.numel(), kCopyGrain, [&](int64_t begin, int64_t end) {
         std::memcpy(to + begin * width, from + begin * width, static_cast<size_t>((end - begin) * width));
       });
@@ -81,6 +84,28 @@ void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const t
       view(flat, i).copy_(gradient);
     }
   }
+}
+
+GradientTarget::GradientTarget(const FlatParameters& parameters, torch::Tensor gradient)
+    : values_(parameters.values()), gradient_(std::move(gradient)), outer_(target_of_this_thread) {
+  BATCHPLUS_CHECK(gradient_.sizes() == values_.sizes() && gradient_.is_contiguous(), "a gradient is like w");
+  target_of_this_thread = this;
+}
+
+GradientTarget::~GradientTarget() {
+  target_of_this_thread = outer_;
+}
+
+torch::Tensor GradientTarget::tensor_for(const torch::Tensor& parameter) {
+  GradientTarget* target = target_of_this_thread;
+  if (target != nullptr && parameter.storage().is_alias_of(target->values_.storage())) {
+    const int64_t offset = parameter.storage_offset() - target->values_.storage_offset();
+    if (target->taken_.insert(offset).second) {
+      return target->gradient_.as_strided(parameter.sizes(), parameter.strides(),
+                                          target->gradient_.storage_offset() + offset);
+    }
+  }
+  return torch::empty_like(parameter);
 }
 
 BufferSnapshot::BufferSnapshot(const torch::nn::Module& module) : buffers_(module.buffers()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/torch.h"
@@ -41,6 +42,29 @@ class FlatParameters {
   std::vector<Slice> slices_;
   std::vector<torch::Tensor> tensors_;
   torch::Tensor values_;
+};
+
+/// Tells backward passes on this thread, until the end of the scope, where the gradients of parameters
+/// belong, so that they can be written there at once. FlatParameters::gather finds those that were and copies
+/// the others.
+class GradientTarget {
+ public:
+  /// `gradient`: [d] as values().
+  GradientTarget(const FlatParameters& parameters, torch::Tensor gradient);
+  ~GradientTarget();
+  GradientTarget(const GradientTarget&) = delete;
+  GradientTarget& operator=(const GradientTarget&) = delete;
+
+  /// A tensor like `parameter` for its gradient, with arbitrary values: its place if there is a target and
+  /// nobody has asked before (a layer that is used twice has two gradients to be added), otherwise memory of
+  /// its own.
+  static torch::Tensor tensor_for(const torch::Tensor& parameter);
+
+ private:
+  torch::Tensor values_;
+  torch::Tensor gradient_;
+  std::unordered_set<int64_t> taken_;
+  GradientTarget* outer_;
 };
 
 /// A copy of a module's buffers (BatchNorm's running statistics), to be put back after a replayed forward

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "networks/layers.h"
 #include "networks/measure.h"
 
 namespace batchplus {
@@ -14,7 +15,7 @@ namespace {
 thread_local int64_t* macs_of_this_thread = nullptr;
 
 /// What the end of a convolution needs to know of its beginning.
-struct Convolution : at::ObserverContext {
+struct ConvolutionBegun : at::ObserverContext {
   /// Elements of one filter.
   int64_t filter = 0;
 };
@@ -26,7 +27,7 @@ std::unique_ptr<at::ObserverContext> begin_operation(const at::RecordFunction& o
   const auto inputs = operation.inputs();
   if (name == "aten::convolution") {
     const at::Tensor weight = inputs[1].toTensor();  // [out, in/groups, kh, kw]
-    auto convolution = std::make_unique<Convolution>();
+    auto convolution = std::make_unique<ConvolutionBegun>();
     convolution->filter = weight.numel() / weight.size(0);
     return convolution;
   }
@@ -39,7 +40,7 @@ std::unique_ptr<at::ObserverContext> begin_operation(const at::RecordFunction& o
 
 void end_operation(const at::RecordFunction& operation, at::ObserverContext* context) {
   // Every output element of a convolution is a dot product as long as one filter.
-  const auto* convolution = dynamic_cast<const Convolution*>(context);
+  const auto* convolution = dynamic_cast<const ConvolutionBegun*>(context);
   if (convolution == nullptr || macs_of_this_thread == nullptr) return;
   *macs_of_this_thread += operation.outputs()[0].toTensor().numel() * convolution->filter;
 }
@@ -50,6 +51,8 @@ int64_t count_macs(const Model& model, int64_t channels, int64_t side) {
   const torch::NoGradGuard no_grad;
   const bool was_training = model.module->is_training();
   model.module->eval();
+  // What is counted are libtorch's operations.
+  const KernelsInScope by_aten(*model.module, Kernels::kAten);
   int64_t macs = 0;
   const auto counting = at::addThreadLocalCallback(at::RecordFunctionCallback(begin_operation, end_operation)
                                                        .needsInputs(true)

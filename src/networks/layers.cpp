@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "kernels/processor.h"
+#include "networks/own_functions.h"
+
 namespace batchplus {
 namespace {
 
@@ -32,6 +35,31 @@ torch::Tensor Layer::relu(const torch::Tensor& x) {
   return is_observed() ? at::relu(y) : at::relu_(y);
 }
 
+bool Layer::uses_own_kernels(const torch::Tensor& x) const {
+  const bool has_derivatives = is_training() || !torch::GradMode::is_enabled();
+  return kernels_ != Kernels::kAten && has_derivatives && !is_observed() && has_own_kernels() &&
+         own::takes(x) && own::takes(weight_);
+}
+
+KernelsInScope::KernelsInScope(torch::nn::Module& module, Kernels kernels) {
+  for (const auto& part : module.modules()) {
+    auto* layer = dynamic_cast<Layer*>(part.get());
+    if (layer == nullptr) continue;
+    before_.emplace_back(layer, layer->kernels());
+    layer->set_kernels(kernels);
+  }
+}
+
+KernelsInScope::~KernelsInScope() {
+  for (const auto& [layer, kernels] : before_) layer->set_kernels(kernels);
+}
+
+void use_kernels(torch::nn::Module& module, Kernels kernels) {
+  for (const auto& part : module.modules()) {
+    if (auto* layer = dynamic_cast<Layer*>(part.get())) layer->set_kernels(kernels);
+  }
+}
+
 LayerObservation::LayerObservation(torch::nn::Module& module, LayerObserver& observer) {
   for (const auto& part : module.modules()) {
     if (auto* layer = dynamic_cast<Layer*>(part.get())) {
@@ -50,6 +78,10 @@ Convolution::Convolution(const Options& options) : options_(options) {
 }
 
 torch::Tensor Convolution::forward(const torch::Tensor& x) {
+  if (uses_own_kernels(x)) {
+    return own::convolution(x, weight_, bias_, {options_.kernel, options_.stride, options_.padding},
+                            kernels() == Kernels::kFast);
+  }
   const torch::Tensor y = at::conv2d(x, weight_, bias_, options_.stride, options_.padding);
   observed(x, y);
   return y;
@@ -59,7 +91,12 @@ Linear::Linear(int64_t in, int64_t out) {
   register_uniform({out, in}, /*has_bias=*/true);
 }
 
+torch::Tensor Linear::relu(const torch::Tensor& x) {
+  return uses_own_kernels(x) ? own::linear(x, weight_, bias_, /*is_relu=*/true) : Layer::relu(x);
+}
+
 torch::Tensor Linear::forward(const torch::Tensor& x) {
+  if (uses_own_kernels(x)) return own::linear(x, weight_, bias_, /*is_relu=*/false);
   const torch::Tensor y = at::linear(x, weight_, bias_);
   observed(x, y);
   return y;
@@ -73,7 +110,23 @@ BatchNorm::BatchNorm(int64_t channels) {
   num_batches_tracked_ = register_buffer("num_batches_tracked", torch::tensor(0, torch::kInt64));
 }
 
+bool BatchNorm::is_fusing(const torch::Tensor& x) const {
+  return uses_own_kernels(x) && (is_training() || statistics_ == Statistics::kRunning);
+}
+
+torch::Tensor BatchNorm::fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu) {
+  const own::BatchNormParts parts{weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon};
+  if (!is_training()) return own::batch_norm_by_running(x, parts, shortcut, is_relu);
+  num_batches_tracked_ += 1;
+  return own::batch_norm(x, parts, shortcut, is_relu);
+}
+
+torch::Tensor BatchNorm::relu(const torch::Tensor& x) {
+  return is_fusing(x) ? fused(x, {}, /*is_relu=*/true) : Layer::relu(x);
+}
+
 torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
+  if (is_fusing(x)) return fused(x, {}, /*is_relu=*/false);
   torch::Tensor y;
   if (is_training()) {
     num_batches_tracked_ += 1;
@@ -107,6 +160,7 @@ BatchNorm::Moments BatchNorm::evaluation_moments(const torch::Tensor& x) const {
 }
 
 torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
+  if (is_fusing(x)) return fused(x, shortcut, /*is_relu=*/true);
   torch::Tensor y = forward(x);
   torch::Tensor sum = is_observed() ? y + shortcut : y.add_(shortcut);
   return at::relu_(sum);
@@ -115,7 +169,9 @@ torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& s
 namespace ops {
 
 torch::Tensor max_pool(const torch::Tensor& x, int64_t side) {
-  return at::max_pool2d(x, side);
+  const bool is_own =
+      has_own_kernels() && own::takes(x) && x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+  return is_own ? own::max_pool(x, side) : at::max_pool2d(x, side);
 }
 
 torch::Tensor average_pool(const torch::Tensor& x, int64_t side) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/torch.h"
@@ -17,6 +18,16 @@ class LayerObserver {
   virtual void on_forward(const Layer& layer, const torch::Tensor& input, const torch::Tensor& output) = 0;
 };
 
+/// Which code computes a layer on a CPU. The numbers are the same within float rounding.
+enum class Kernels {
+  /// The fastest: this project's own, with Winograd's convolution.
+  kFast,
+  /// This project's own, direct convolution only.
+  kDirect,
+  /// libtorch's.
+  kAten,
+};
+
 /// A layer with parameters, named `weight` and `bias` as PyTorch names them. Networks are made of these and
 /// of the functions below, and of nothing else, so that a faster path can take their place behind them.
 class Layer : public torch::nn::Module {
@@ -26,8 +37,10 @@ class Layer : public torch::nn::Module {
   virtual Kind kind() const = 0;
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;
   /// max(0, forward(x)). Part of the layer, so that one pass over memory may do both.
-  torch::Tensor relu(const torch::Tensor& x);
+  virtual torch::Tensor relu(const torch::Tensor& x);
 
+  Kernels kernels() const { return kernels_; }
+  void set_kernels(Kernels kernels) { kernels_ = kernels; }
   const torch::Tensor& weight() const { return weight_; }
   /// Undefined without a bias.
   const torch::Tensor& bias() const { return bias_; }
@@ -38,6 +51,9 @@ class Layer : public torch::nn::Module {
     if (observer_ != nullptr) observer_->on_forward(*this, input, output);
   }
   bool is_observed() const { return observer_ != nullptr; }
+  /// Whether the project's own kernels compute on x. They have first derivatives of training mode only, and
+  /// what an observer waits for may not exist in them.
+  bool uses_own_kernels(const torch::Tensor& x) const;
   /// PyTorch's default: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias.
   void register_uniform(at::IntArrayRef weight_shape, bool has_bias);
 
@@ -47,7 +63,23 @@ class Layer : public torch::nn::Module {
  private:
   friend class LayerObservation;
   LayerObserver* observer_ = nullptr;
+  Kernels kernels_ = Kernels::kFast;
 };
+
+/// Has all layers of a module computed by other kernels until the end of the scope.
+class KernelsInScope {
+ public:
+  KernelsInScope(torch::nn::Module& module, Kernels kernels);
+  ~KernelsInScope();
+  KernelsInScope(const KernelsInScope&) = delete;
+  KernelsInScope& operator=(const KernelsInScope&) = delete;
+
+ private:
+  std::vector<std::pair<Layer*, Kernels>> before_;
+};
+
+/// From now on.
+void use_kernels(torch::nn::Module& module, Kernels kernels);
 
 /// Lets an observer see all layers of a module until the end of the scope.
 class LayerObservation {
@@ -88,6 +120,7 @@ class Linear : public Layer {
   Linear(int64_t in, int64_t out);
   Kind kind() const override { return Kind::kLinear; }
   torch::Tensor forward(const torch::Tensor& x) override;
+  torch::Tensor relu(const torch::Tensor& x) override;
 };
 
 /// Normalises each channel of [N,C,H,W]: eps 1e-5, momentum 0.1, unbiased running variance.
@@ -105,6 +138,7 @@ class BatchNorm : public Layer {
   explicit BatchNorm(int64_t channels);
   Kind kind() const override { return Kind::kBatchNorm; }
   torch::Tensor forward(const torch::Tensor& x) override;
+  torch::Tensor relu(const torch::Tensor& x) override;
   /// max(0, forward(x) + shortcut)
   torch::Tensor add_relu(const torch::Tensor& x, const torch::Tensor& shortcut);
 
@@ -117,6 +151,9 @@ class BatchNorm : public Layer {
 
  private:
   torch::Tensor evaluate(const torch::Tensor& x) const;
+  /// By own kernels: forward(x), plus `shortcut` if defined, max(0, .) with is_relu.
+  torch::Tensor fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu);
+  bool is_fusing(const torch::Tensor& x) const;
 
   Statistics statistics_ = Statistics::kRunning;
   torch::Tensor running_mean_;

@@ -81,7 +81,7 @@ NetworkInfo vgg(int64_t depth) {
           {{"depth", depth}, {"width", 64}},
           0.0,
           32,
-          kPlanar,
+          kChannelsLast,
           make_vgg};
 }
 
@@ -116,14 +116,14 @@ const std::vector<NetworkInfo>& networks() {
        {{"width", 32}, {"hidden", 128}},
        0.25,
        1,
-       kPlanar,
+       kChannelsLast,
        make_small_cnn},
       {"alexnet",
        "five convolutions, one linear layer",
        {{"width", 64}},
        std::nullopt,
        32,
-       kPlanar,
+       kChannelsLast,
        make_alexnet},
       vgg(11),
       vgg(19),

@@ -49,7 +49,9 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   torch::manual_seed(batch.replay_seed);
 
   const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images), batch.labels);
-  // Gradients arrive as fresh tensors and are copied once: cheaper than accumulating into zeroed memory.
+  // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
+  // cheaper than accumulating into zeroed memory.
+  const GradientTarget target(parameters_, gradient);
   const auto gradients = torch::autograd::grad({loss}, parameters_.tensors(), /*grad_outputs=*/{},
                                                /*retain_graph=*/false, /*create_graph=*/false,
                                                /*allow_unused=*/true);

@@ -53,6 +53,8 @@ TEST(LayerObservation, SeesInputsAndOutputGradients) {
 TEST(LayerObservation, ChangesNoNumberAndEndsWithItsScope) {
   const auto gradient = [](bool is_observed) {
     const Model model = build_network(find_network("resnet20:width=4"), {}, 1);
+    // Observed layers are libtorch's; the project's own kernels round otherwise.
+    use_kernels(*model.module, Kernels::kAten);
     Recorder recorder;
     torch::manual_seed(2);
     const torch::Tensor images = torch::randn({4, 3, 32, 32});

@@ -1,0 +1,267 @@
+#include "kernels/batch_norm.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/scratch.h"
+#include "kernels/simd.h"
+
+namespace batchplus {
+namespace {
+
+using simd::kLanes;
+using simd::Vector;
+
+/// Pixels whose sums are taken in float before they are added in double.
+constexpr int64_t kChunk = 64;
+/// Vectors of channels that are summed together: a line of the cache or two.
+constexpr int kGroup = 4;
+
+thread_local Scratch sum_scratch;
+thread_local Scratch coefficient_scratch;
+
+/// Pixels that a thread takes at least.
+int64_t grain(int64_t channels) {
+  constexpr int64_t kFloats = 32768;
+  return std::max<int64_t>(1, kFloats / channels);
+}
+
+/// Two sums of each channel over all pixels: [2][channels], in double. The threads' parts are added in order.
+class ChannelSums {
+ public:
+  explicit ChannelSums(int64_t channels)
+      : channels_(channels), parts_(at::get_num_threads()), sums_(make(2 * channels * parts_)) {}
+
+  double* of_thread() const { return sums_ + at::get_thread_num() * 2 * channels_; }
+  double first(int64_t c) const { return total(c); }
+  double second(int64_t c) const { return total(channels_ + c); }
+
+ private:
+  static double* make(int64_t count) {
+    auto* sums = reinterpret_cast<double*>(sum_scratch.floats(2 * count));
+    std::fill_n(sums, count, 0.0);
+    return sums;
+  }
+  double total(int64_t i) const {
+    double sum = 0;
+    for (int64_t part = 0; part < parts_; ++part) sum += sums_[part * 2 * channels_ + i];
+    return sum;
+  }
+
+  int64_t channels_;
+  int64_t parts_;
+  double* sums_;
+};
+
+/// Adds up two vectors a pixel for the channels c.. of kVectors vectors: terms(pixel, vector) gives them.
+template <int kVectors, class Terms>
+[[gnu::always_inline]] inline void add_terms(int64_t begin, int64_t end, int64_t c, int64_t channels,
+                                             const Terms& terms, double* sums) {
+  Vector first[kVectors];
+  Vector second[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) first[v] = second[v] = _mm256_setzero_ps();
+  for (int64_t i = begin; i < end; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) terms(i, c + v * kLanes, first[v], second[v]);
+  }
+  alignas(32) float lanes[2][kLanes];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    _mm256_store_ps(lanes[0], first[v]);
+    _mm256_store_ps(lanes[1], second[v]);
+    const int64_t begin_channel = c + v * kLanes;
+    const int64_t count = std::min(kLanes, channels - begin_channel);
+    for (int64_t i = 0; i < count; ++i) {
+      sums[begin_channel + i] += static_cast<double>(lanes[0][i]);
+      sums[channels + begin_channel + i] += static_cast<double>(lanes[1][i]);
+    }
+  }
+}
+
+/// Runs add_terms over all pixels; terms(pixel, channel, count, is_full, first, second).
+template <class Terms>
+ChannelSums sum_channels(int64_t pixels, int64_t channels, const Terms& terms) {
+  ChannelSums sums(channels);
+  at::parallel_for(0, pixels, grain(channels), [&](int64_t begin, int64_t end) {
+    double* own = sums.of_thread();
+    const auto full = [&](int64_t i, int64_t c, Vector & first, Vector & second)
+        __attribute__((always_inline)) {
+      terms(i, c, kLanes, std::true_type{}, first, second);
+    };
+    for (int64_t i = begin; i < end; i += kChunk) {
+      const int64_t last = std::min(i + kChunk, end);
+      int64_t c = 0;
+      for (; c + kGroup * kLanes <= channels; c += kGroup * kLanes) {
+        add_terms<kGroup>(i, last, c, channels, full, own);
+      }
+      for (; c + 2 * kLanes <= channels; c += 2 * kLanes) add_terms<2>(i, last, c, channels, full, own);
+      for (; c + kLanes <= channels; c += kLanes) add_terms<1>(i, last, c, channels, full, own);
+      if (c == channels) continue;
+      const int64_t count = channels - c;
+      const auto partial = [&](int64_t j, int64_t, Vector & first, Vector & second)
+          __attribute__((always_inline)) {
+        terms(j, c, count, std::false_type{}, first, second);
+      };
+      add_terms<1>(i, last, c, channels, partial, own);
+    }
+  });
+  return sums;
+}
+
+/// Runs body(pixel, channel, count, is_full) for every vector of every pixel.
+template <class Body>
+void for_pixels(int64_t pixels, int64_t channels, const Body& body) {
+  at::parallel_for(0, pixels, grain(channels), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      simd::for_vectors(
+          channels, [&](int64_t c, int64_t count, auto full)
+                        __attribute__((always_inline)) { body(i, c, count, full); });
+    }
+  });
+}
+
+/// v where `mask` > 0, otherwise zero.
+[[gnu::always_inline]] inline Vector where_positive(Vector mask, Vector v) {
+  return _mm256_and_ps(v, _mm256_cmp_ps(mask, _mm256_setzero_ps(), _CMP_GT_OQ));
+}
+
+}  // namespace
+
+void channel_moments(const ConstMaps& x, float* mean, float* variance) {
+  // Deviations from the first pixel: the difference of two sums does not cancel where the mean is far from
+  // zero.
+  const float* origin = x.data;
+  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector& second)
+      __attribute__((always_inline)) {
+    constexpr bool kIsFull = decltype(full)::value;
+    const Vector deviation =
+        simd::load<kIsFull>(x.data + i * x.stride + c, count) - simd::load<kIsFull>(origin + c, count);
+    first += deviation;
+    second += deviation * deviation;
+  };
+  const ChannelSums sums = sum_channels(x.all_pixels(), x.channels, terms);
+  const auto pixels = static_cast<double>(x.all_pixels());
+  for (int64_t c = 0; c < x.channels; ++c) {
+    const double offset = sums.first(c) / pixels;
+    mean[c] = static_cast<float>(static_cast<double>(origin[c]) + offset);
+    variance[c] = static_cast<float>(std::max(0.0, sums.second(c) / pixels - offset * offset));
+  }
+}
+
+void channel_sums(const ConstMaps& x, float* sums) {
+  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector&)
+      __attribute__((always_inline)) {
+    first += simd::load<decltype(full)::value>(x.data + i * x.stride + c, count);
+  };
+  const ChannelSums totals = sum_channels(x.all_pixels(), x.channels, terms);
+  for (int64_t c = 0; c < x.channels; ++c) sums[c] = static_cast<float>(totals.first(c));
+}
+
+void normalize(const ConstMaps& x, const Normalization& by, const Maps& y) {
+  const auto run = [&](auto has_addend, auto is_relu) {
+    for_pixels(
+        x.all_pixels(),
+        x.channels, [&](int64_t i, int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
+          constexpr bool kIsFull = decltype(full)::value;
+          Vector v = simd::load<kIsFull>(x.data + i * x.stride + c, count) *
+                         simd::load<kIsFull>(by.scale + c, count) +
+                     simd::load<kIsFull>(by.shift + c, count);
+          if constexpr (decltype(has_addend)::value)
+            v += simd::load<kIsFull>(by.addend.data + i * by.addend.stride + c, count);
+          if constexpr (decltype(is_relu)::value) v = simd::relu(v);
+          simd::store<kIsFull>(y.data + i * y.stride + c, v, count);
+        });
+  };
+  const bool has_addend = by.addend.data != nullptr;
+  if (has_addend && by.is_relu) run(std::true_type{}, std::true_type{});
+  if (has_addend && !by.is_relu) run(std::true_type{}, std::false_type{});
+  if (!has_addend && by.is_relu) run(std::false_type{}, std::true_type{});
+  if (!has_addend && !by.is_relu) run(std::false_type{}, std::false_type{});
+}
+
+namespace {
+
+template <ReluMask kMask, bool kHasAddend, bool kIsAdding>
+void run_backward(const BatchNormBackward& p) {
+  const int64_t channels = p.x.channels;
+  const int64_t pixels = p.x.all_pixels();
+  /// The gradient that passes max(0, .).
+  const auto passed = [&](int64_t i, int64_t c, int64_t count, auto full, Vector x)
+      __attribute__((always_inline)) {
+    constexpr bool kIsFull = decltype(full)::value;
+    const Vector g = simd::load<kIsFull>(p.y_gradient.data + i * p.y_gradient.stride + c, count);
+    if constexpr (kMask == ReluMask::kFromInput) {
+      return where_positive(
+          x * simd::load<kIsFull>(p.scale + c, count) + simd::load<kIsFull>(p.shift + c, count), g);
+    } else if constexpr (kMask == ReluMask::kFromOutput) {
+      return where_positive(simd::load<kIsFull>(p.y.data + i * p.y.stride + c, count), g);
+    } else {
+      return g;
+    }
+  };
+  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector& second)
+      __attribute__((always_inline)) {
+    constexpr bool kIsFull = decltype(full)::value;
+    const Vector x = simd::load<kIsFull>(p.x.data + i * p.x.stride + c, count);
+    const Vector g = passed(i, c, count, full, x);
+    if constexpr (kHasAddend) {
+      simd::store<kIsFull>(p.addend_gradient.data + i * p.addend_gradient.stride + c, g, count);
+    }
+    first += g;
+    second += g * (x - simd::load<kIsFull>(p.mean + c, count));
+  };
+  const ChannelSums sums = sum_channels(pixels, channels, terms);
+
+  // x's gradient = scale * (g - mean(g) - (x - m) * inverse_std^2 * mean(g (x - m))) = scale g + a x + b
+  const int64_t padded = round_up(channels, kLanes);
+  float* slope = coefficient_scratch.floats(2 * padded);
+  float* offset = slope + padded;
+  for (int64_t c = 0; c < channels; ++c) {
+    const double inverse = p.inverse_std[c];
+    const double scale = p.scale[c];
+    p.bias_gradient[c] = static_cast<float>(sums.first(c));
+    p.weight_gradient[c] = static_cast<float>(sums.second(c) * inverse);
+    const double a = -scale * inverse * inverse * sums.second(c) / static_cast<double>(pixels);
+    slope[c] = static_cast<float>(a);
+    offset[c] = static_cast<float>(-scale * sums.first(c) / static_cast<double>(pixels));
+  }
+  for_pixels(
+      pixels, channels, [&](int64_t i, int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
+        constexpr bool kIsFull = decltype(full)::value;
+        const Vector x = simd::load<kIsFull>(p.x.data + i * p.x.stride + c, count);
+        Vector g;
+        if constexpr (kHasAddend) {
+          g = simd::load<kIsFull>(p.addend_gradient.data + i * p.addend_gradient.stride + c, count);
+        } else {
+          g = passed(i, c, count, full, x);
+        }
+        Vector value = (x - simd::load<kIsFull>(p.mean + c, count)) * simd::load<kIsFull>(slope + c, count) +
+                       simd::load<kIsFull>(offset + c, count);
+        value += g * simd::load<kIsFull>(p.scale + c, count);
+        float* to = p.x_gradient.data + i * p.x_gradient.stride + c;
+        if constexpr (kIsAdding) value += simd::load<kIsFull>(to, count);
+        simd::store<kIsFull>(to, value, count);
+      });
+}
+
+}  // namespace
+
+void batch_norm_backward(const BatchNormBackward& pass) {
+  const auto run = [&](auto mask) {
+    constexpr ReluMask kMask = decltype(mask)::value;
+    const bool has_addend = pass.addend_gradient.data != nullptr;
+    if (has_addend) return run_backward<kMask, true, false>(pass);
+    if (pass.is_adding) return run_backward<kMask, false, true>(pass);
+    run_backward<kMask, false, false>(pass);
+  };
+  switch (pass.mask) {
+    case ReluMask::kNone: return run(std::integral_constant<ReluMask, ReluMask::kNone>{});
+    case ReluMask::kFromInput: return run(std::integral_constant<ReluMask, ReluMask::kFromInput>{});
+    case ReluMask::kFromOutput: return run(std::integral_constant<ReluMask, ReluMask::kFromOutput>{});
+  }
+}
+
+}  // namespace batchplus

@@ -1,0 +1,190 @@
+#include "kernels/linear.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "kernels/product.h"
+#include "kernels/scratch.h"
+#include "kernels/simd.h"
+
+namespace batchplus {
+namespace {
+
+using simd::kLanes;
+using simd::Vector;
+
+/// Dot products of 3 rows with 4 others at a time: 12 sums of 8 lanes fill the registers.
+constexpr int kRows = 3;
+constexpr int kColumns = 4;
+/// So much of the rows is multiplied at a time: that of the weights stays in the first cache.
+constexpr int64_t kDepth = 1024;
+/// Multiplications that are worth a thread.
+constexpr int64_t kGrain = 65536;
+
+thread_local Scratch gradient_scratch;
+thread_local Scratch block_scratch;
+thread_local Scratch part_scratch;
+
+/// The sums over the lanes of up to four vectors.
+template <int kVectors>
+[[gnu::always_inline]] inline __m128 sum_lanes(const Vector (&v)[kVectors]) {
+  const auto at = [&](int i) __attribute__((always_inline)) {
+    return i < kVectors ? v[i < kVectors ? i : 0] : _mm256_setzero_ps();
+  };
+  const Vector pairs = _mm256_hadd_ps(_mm256_hadd_ps(at(0), at(1)), _mm256_hadd_ps(at(2), at(3)));
+  return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+}
+
+/// y[n][o] += sum_i x[n][i] w[o][i] for R rows of x and C rows of w, rows `stride` floats apart.
+template <int R, int C>
+void add_dots(const float* x, const float* w, int64_t stride, int64_t depth, float* y, int64_t y_stride) {
+  Vector sums[R][C];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) sums[r][c] = _mm256_setzero_ps();
+  }
+  simd::for_vectors(
+      depth, [&](int64_t i, int64_t count, auto full) __attribute__((always_inline)) {
+        constexpr bool kIsFull = decltype(full)::value;
+        Vector rows[R];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) rows[r] = simd::load<kIsFull>(x + r * stride + i, count);
+#pragma GCC unroll 4
+        for (int c = 0; c < C; ++c) {
+          const Vector column = simd::load<kIsFull>(w + c * stride + i, count);
+#pragma GCC unroll 4
+          for (int r = 0; r < R; ++r) sums[r][c] = _mm256_fmadd_ps(rows[r], column, sums[r][c]);
+        }
+      });
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    alignas(16) float totals[4];
+    _mm_store_ps(totals, sum_lanes(sums[r]));
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) y[r * y_stride + c] += totals[c];
+  }
+}
+
+using AddDots = void (*)(const float*, const float*, int64_t, int64_t, float*, int64_t);
+constexpr AddDots kAddDots[kRows][kColumns] = {
+    {add_dots<1, 1>, add_dots<1, 2>, add_dots<1, 3>, add_dots<1, 4>},
+    {add_dots<2, 1>, add_dots<2, 2>, add_dots<2, 3>, add_dots<2, 4>},
+    {add_dots<3, 1>, add_dots<3, 2>, add_dots<3, 3>, add_dots<3, 4>},
+};
+
+/// The outputs from `begin` to `end`.
+void forward_outputs(const LinearShape& shape, const float* x, const float* weight, const float* bias,
+                     bool is_relu, float* y, int64_t begin, int64_t end) {
+  for (int64_t n = 0; n < shape.samples; ++n) {
+    for (int64_t o = begin; o < end; ++o) y[n * shape.out + o] = bias != nullptr ? bias[o] : 0.0F;
+  }
+  for (int64_t i = 0; i < shape.in; i += kDepth) {
+    const int64_t depth = std::min(kDepth, shape.in - i);
+    for (int64_t o = begin; o < end; o += kColumns) {
+      const int64_t columns = std::min<int64_t>(kColumns, end - o);
+      for (int64_t n = 0; n < shape.samples; n += kRows) {
+        const int64_t rows = std::min<int64_t>(kRows, shape.samples - n);
+        kAddDots[rows - 1][columns - 1](x + n * shape.in + i, weight + o * shape.in + i, shape.in, depth,
+                                        y + n * shape.out + o, shape.out);
+      }
+    }
+  }
+  if (!is_relu) return;
+  for (int64_t n = 0; n < shape.samples; ++n) {
+    for (int64_t o = begin; o < end; ++o) {
+      float& value = y[n * shape.out + o];
+      value = value > 0 || value != value ? value : 0.0F;
+    }
+  }
+}
+
+/// The output gradient where max(0, .) let it pass, and its sums over the samples.
+const float* masked_gradient(const LinearShape& shape, const LinearBackward& pass) {
+  if (pass.y == nullptr && pass.bias_gradient == nullptr) return pass.y_gradient;
+  float* masked = gradient_scratch.floats(shape.samples * shape.out);
+  simd::for_vectors(
+      shape.out, [&](int64_t o, int64_t count, auto full) __attribute__((always_inline)) {
+        constexpr bool kIsFull = decltype(full)::value;
+        Vector sum = _mm256_setzero_ps();
+        for (int64_t i = o; i < shape.samples * shape.out; i += shape.out) {
+          Vector g = simd::load<kIsFull>(pass.y_gradient + i, count);
+          if (pass.y != nullptr) {
+            const Vector y = simd::load<kIsFull>(pass.y + i, count);
+            g = _mm256_and_ps(g, _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ));
+          }
+          simd::store<kIsFull>(masked + i, g, count);
+          sum += g;
+        }
+        if (pass.bias_gradient != nullptr) simd::store<kIsFull>(pass.bias_gradient + o, sum, count);
+      });
+  return masked;
+}
+
+/// C: [rows, columns] = A B with the depth in blocks, each summed apart: it rounds less than one long sum.
+void multiply_in_blocks(ProductShape shape, int64_t a_step, const float* a, const float* b, float* c) {
+  constexpr int64_t kBlockDepth = 256;
+  const int64_t depth = shape.depth;
+  const int64_t c_stride = shape.c_stride;
+  for (int64_t d = 0; d < depth; d += kBlockDepth) {
+    shape.depth = std::min(kBlockDepth, depth - d);
+    if (d == 0) {
+      const Product product(shape);
+      product(a, b, c);
+      continue;
+    }
+    shape.c_stride = shape.columns;
+    float* part = part_scratch.floats(shape.rows * shape.columns);
+    const Product product(shape);
+    product(a + d * a_step, b + d * shape.b_stride, part);
+    for (int64_t row = 0; row < shape.rows; ++row) {
+      for (int64_t i = 0; i < shape.columns; ++i) c[row * c_stride + i] += part[row * shape.columns + i];
+    }
+  }
+}
+
+}  // namespace
+
+void linear_forward(const LinearShape& shape, const float* x, const float* weight, const float* bias,
+                    bool is_relu, float* y) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / (shape.samples * shape.in * kColumns));
+  at::parallel_for(0, (shape.out + kColumns - 1) / kColumns, grain, [&](int64_t begin, int64_t end) {
+    forward_outputs(shape, x, weight, bias, is_relu, y, begin * kColumns,
+                    std::min(end * kColumns, shape.out));
+  });
+}
+
+void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
+  const float* g = masked_gradient(shape, pass);
+  constexpr int64_t kBlock = 64;
+  const int64_t blocks = (shape.in + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (shape.samples * shape.out * kBlock));
+  at::parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * kBlock; i < std::min(end * kBlock, shape.in); i += kBlock) {
+      const int64_t width = std::min(kBlock, shape.in - i);
+      // A block of x in one piece: rows of many kilobytes would share the same lines of the cache.
+      float* block = block_scratch.floats(shape.samples * width);
+      for (int64_t n = 0; n < shape.samples; ++n)
+        std::copy_n(pass.x + n * shape.in + i, width, block + n * width);
+      multiply_in_blocks({.rows = shape.out,
+                          .columns = width,
+                          .depth = shape.samples,
+                          .a_stride = shape.out,
+                          .b_stride = width,
+                          .c_stride = shape.in,
+                          .is_a_transposed = true},
+                         shape.out, g, block, pass.weight_gradient + i);
+      if (pass.x_gradient == nullptr) continue;
+      multiply_in_blocks({.rows = shape.samples,
+                          .columns = width,
+                          .depth = shape.out,
+                          .a_stride = shape.out,
+                          .b_stride = shape.in,
+                          .c_stride = shape.in},
+                         1, g, pass.weight + i, pass.x_gradient + i);
+    }
+  });
+}
+
+}  // namespace batchplus

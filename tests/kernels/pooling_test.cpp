@@ -1,0 +1,37 @@
+#include "kernels/pooling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/maps_of_tensors.h"
+#include "kernels/processor.h"
+
+namespace batchplus {
+namespace {
+
+TEST(MaxPool, HasLibtorchsBits) {
+  if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
+  for (const auto& [channels, height, width, side] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{
+           {64, 8, 8, 2}, {13, 7, 9, 2}, {5, 9, 9, 3}}) {
+    at::manual_seed(channels);
+    // Few values, so that many windows have several largest ones; the first counts.
+    const at::Tensor x = at::randn({3, channels, height, width}).mul_(2).round_().contiguous(kChannelsLast);
+    x[1][0][0][1] = NAN;
+    const auto [expected, indices] = at::max_pool2d_with_indices(x, side);
+    const at::Tensor y = at::empty_like(expected);
+    const at::Tensor places = at::empty({y.numel()}, at::kByte);
+    max_pool_forward(maps_of(x), side, maps_of(y), places.data_ptr<uint8_t>());
+    EXPECT_TRUE(at::allclose(y, expected, 0, 0, /*equal_nan=*/true));
+    const at::Tensor g = at::randn_like(expected);
+    const at::Tensor dx = at::full_like(x, NAN);
+    max_pool_backward(maps_of(g), side, places.data_ptr<uint8_t>(), maps_of(dx));
+    const at::Tensor expected_dx =
+        at::max_pool2d_with_indices_backward(g, x, side, {}, 0, 1, /*ceil_mode=*/false, indices);
+    EXPECT_TRUE(dx.equal(expected_dx));
+  }
+}
+
+}  // namespace
+}  // namespace batchplus
