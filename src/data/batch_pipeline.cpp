@@ -3,10 +3,19 @@
 #include <ATen/Parallel.h>
 
 #include <memory>
+#include <thread>
 
 #include "util/clock.h"
 
 namespace batchplus {
+namespace {
+
+/// Whether another thread would have a core to itself while the caller computes.
+bool has_idle_core() {
+  return std::thread::hardware_concurrency() > static_cast<unsigned>(at::get_num_threads());
+}
+
+}  // namespace
 
 BatchPipeline::~BatchPipeline() {
   discard();
@@ -23,7 +32,10 @@ OuterBatch BatchPipeline::outer_batch(int64_t i) {
   // Nothing else can be done while waiting for the first batch of an epoch, so all threads make it.
   OuterBatch outer = next_.valid() ? next_.get() : source_.outer_batch(i, buffers_[i % 2]);
   waited_seconds_ += stopwatch.seconds();
-  if (i + 1 < source_.outer_batches()) prepare(i + 1);
+  // With every core computing, another thread would only take time from them: a step then waits for the
+  // slower one.
+  const bool is_ahead = !source_.options().device.is_cpu() || has_idle_core();
+  if (is_ahead && i + 1 < source_.outer_batches()) prepare(i + 1);
   return outer;
 }
 

@@ -7,9 +7,10 @@
 
 namespace batchplus {
 
-/// Hands out the outer batches of an epoch; the next one is prepared by another thread while the caller
-/// computes with the current one. The batches lie in memory that is allocated once (pinned for CUDA) and used
-/// in turn. What is in them does not depend on the threads.
+/// Hands out the outer batches of an epoch; where a core is idle (or another device computes), the next one
+/// is prepared by another thread while the caller computes with the current one, otherwise by all threads
+/// when it is asked for. The batches lie in memory that is allocated once (pinned for CUDA) and used in turn.
+/// What is in them does not depend on the threads.
 class BatchPipeline {
  public:
   explicit BatchPipeline(BatchSource& source) : source_(source) {}

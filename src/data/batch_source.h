@@ -75,6 +75,7 @@ class BatchSource {
   };
 
   BatchSource(ImageView view, ImageTransform transform, Options options);
+  const Options& options() const { return options_; }
 
   /// Fixes order and outer batch size B until the next call. Depends on (seed, epoch) alone.
   void begin_epoch(int64_t epoch, int64_t outer_size);
