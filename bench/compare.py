@@ -9,7 +9,8 @@ import argparse
 
 import torch
 
-from ratios import Process, ratios, sgd_seconds, spread
+from ratios import Process, ratios, spread
+from torch_loops import sgd_seconds
 
 
 class PyTorchMlp:

@@ -1,53 +1,68 @@
-"""Measuring two things in turn, and programs that measure themselves on demand."""
+"""Measuring several things in turn, and programs that measure themselves on demand."""
 
+import pathlib
 import statistics
 import subprocess
-import time
-
-from torch.nn import functional as F
 
 
 class Process:
     """A program that reads lines "WHAT COUNT" and answers each with seconds, and perhaps further numbers."""
 
     def __init__(self, command):
+        self.command = command
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def numbers(self, what, count):
         self.process.stdin.write(f"{what} {count}\n")
         self.process.stdin.flush()
-        return [float(word) for word in self.process.stdout.readline().split()]
+        answer = self.process.stdout.readline().split()
+        if not answer:
+            raise RuntimeError(f"no answer to '{what} {count}' from: {' '.join(self.command)}")
+        return [float(word) for word in answer]
 
     def seconds(self, what, count):
         return self.numbers(what, count)[0]
+
+    def peak_mebibytes(self):
+        """The most memory that the process has held so far."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def interleave(contestants, rounds):
+    """What each of the named functions returned, round by round; every other round goes backwards."""
+    results = []
+    for i in range(rounds):
+        names = reversed(contestants) if i % 2 else contestants
+        results.append({name: contestants[name]() for name in names})
+    return results
 
 
 def ratios(first, second, rounds):
     """second's time over first's, and both medians, alternating which goes first."""
     first(), second()
-    pairs = []
-    for i in range(rounds):
-        if i % 2:
-            b = second()
-            a = first()
-        else:
-            a = first()
-            b = second()
-        pairs.append((a, b))
-    quotients = [b / a for a, b in pairs]
-    return quotients, statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+    results = interleave({"first": first, "second": second}, rounds)
+    quotients = [r["second"] / r["first"] for r in results]
+    return quotients, *(statistics.median(r[name] for r in results) for name in ("first", "second"))
 
 
-def spread(values):
-    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f}, n = {len(values)})"
+def warm_up(measure, least_steps, seconds=0.4):
+    """The least_steps, doubled until measure(steps) takes so long: short steps are measured many at a time."""
+    steps = least_steps
+    while measure(steps) < seconds:
+        steps *= 2
+    return steps
 
 
-def sgd_seconds(model, optimiser, next_batch, steps):
-    """A plain training loop in PyTorch; next_batch(step) gives images and labels."""
-    start = time.perf_counter()
-    for step in range(steps):
-        images, labels = next_batch(step)
-        optimiser.zero_grad(set_to_none=True)
-        F.cross_entropy(model(images), labels).backward()
-        optimiser.step()
-    return time.perf_counter() - start
+def spread(values, digits=3):
+    low, middle, high = (f"{f(values):.{digits}f}" for f in (min, statistics.median, max))
+    return f"{middle} ({low} to {high}, n = {len(values)})"
+
+
+def rounded(value):
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

@@ -1,0 +1,112 @@
+"""How the cost of training grows with the width of a network, and falls with threads: BatchPlus alone.
+
+    python3 bench/scaling.py WORKER_BINARY [--threads 2] [--rounds 7] [--methods sgd,bp-svrg] [--markdown]
+                             [--only width|threads] [--network resnet20] [--widths 8,16,32,64]
+                             [--networks vgg11,resnet32,densenet,mlp]
+
+Width: time per image (sample of an inner step) against the number d of parameters and the MACs of an image, nominal
+GFLOPS (see flops.py), and the peak memory of the process. Threads: one against --threads. bp-svrg has K = 2 and cached
+snapshot gradients.
+
+Every combination is a process of its own. After a warm-up they take turns, every other round in reverse order; a
+measurement is one outer batch, or as many as fill half a second."""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+
+from flops import COUNTING, INNER_STEPS, gflops, measured_peak
+from ratios import Process, interleave, rounded, spread, warm_up
+from table import Table
+
+BATCHES = {"densenet": 64, "densenet-bc": 64}
+WIDTH_HEADINGS = {"network": 17, "b": 3, "method": 7, "d": 9, "MACs": 11, "ms per image": 32, "GFLOPS": 0, "of peak": 0,
+                  "MiB": 5}
+THREADS_HEADINGS = {"network": 11, "b": 3, "method": 7, "images/s, 1 thread": 0, "images/s, {} threads": 0,
+                    "speed-up": 25}
+
+
+class Worker:
+    """A network in training with one method."""
+
+    def __init__(self, options, name, method, threads):
+        self.batch = BATCHES.get(name, 128)
+        self.method = method
+        self.process = Process([options.worker, name, str(self.batch), str(threads)])
+        self.steps = warm_up(lambda steps: self.process.seconds(method, steps), INNER_STEPS[method])
+
+    def seconds_per_image(self):
+        return self.process.seconds(self.method, self.steps) / (self.steps * self.batch)
+
+
+def interleave_workers(workers, rounds):
+    """Seconds per image of each worker, one for every round, and its peak memory in MiB."""
+    results = interleave({key: worker.seconds_per_image for key, worker in workers.items()}, rounds)
+    mebibytes = {key: worker.process.peak_mebibytes() for key, worker in workers.items()}
+    for worker in workers.values():
+        worker.process.close()
+    return {key: [r[key] for r in results] for key in workers}, mebibytes
+
+
+def size_of(options, name):
+    """Parameters, and MACs of one image."""
+    command = [options.batchplus, "models", "show", name, "--json"]
+    size = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return size["parameters"], size["macs"]
+
+
+def measure_widths(options, methods):
+    peak = measured_peak(options.peak_program, options.threads)
+    names = [f"{options.network}:width={width}" for width in options.widths.split(",")]
+    workers = {(name, method): Worker(options, name, method, options.threads) for name in names for method in methods}
+    seconds, mebibytes = interleave_workers(workers, options.rounds)
+    table = Table(WIDTH_HEADINGS, options.markdown)
+    for name, method in workers:
+        parameters, macs = size_of(options, name)
+        times = seconds[name, method]
+        rate = gflops(macs, method, 1 / statistics.median(times))
+        table.add(name, str(workers[name, method].batch), method, f"{parameters:,}", f"{macs:,}",
+                  spread([1e3 * t for t in times]), f"{rate:.1f}", f"{100 * rate / peak:.0f} %",
+                  f"{mebibytes[name, method]:.0f}")
+    print(f"\n{options.threads} threads; medians with the smallest and largest. {COUNTING} Peak: {peak:.0f} GFLOPS.\n")
+
+
+def measure_threads(options, methods):
+    table = Table({heading.format(options.threads): width for heading, width in THREADS_HEADINGS.items()},
+                  options.markdown)
+    for name in options.networks.split(","):
+        for method in methods:
+            workers = {threads: Worker(options, name, method, threads) for threads in (1, options.threads)}
+            seconds, _ = interleave_workers(workers, options.rounds)
+            quotients = [one / many for one, many in zip(seconds[1], seconds[options.threads])]
+            rates = [rounded(1 / statistics.median(times)) for times in seconds.values()]
+            table.add(name, str(workers[1].batch), method, *rates, spread(quotients, digits=2))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("worker")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--methods", default=",".join(INNER_STEPS))
+    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    parser.add_argument("--only", choices=("width", "threads"))
+    parser.add_argument("--network", default="resnet20", help="whose width is changed")
+    parser.add_argument("--widths", default="8,16,32,64")
+    parser.add_argument("--networks", default="vgg11,resnet32,densenet,mlp", help="measured with one thread and more")
+    parser.add_argument("--peak-program", help="peak_flops; by default the one beside WORKER_BINARY")
+    parser.add_argument("--batchplus", help="the program; by default the one in the folder above WORKER_BINARY's")
+    options = parser.parse_args()
+    folder = pathlib.Path(options.worker).resolve().parent
+    options.peak_program = options.peak_program or folder / "peak_flops"
+    options.batchplus = options.batchplus or folder.parent / "batchplus"
+    methods = options.methods.split(",")
+    if options.only != "threads":
+        measure_widths(options, methods)
+    if options.only != "width":
+        measure_threads(options, methods)
+
+
+main()
