@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "networks/initialization.h"
 #include "util/error.h"
 
@@ -43,12 +45,25 @@ torch::Tensor DenseLayer::forward(const torch::Tensor& x) {
   return y;
 }
 
+bool DenseLayer::is_fusing(const torch::Tensor& x) const {
+  return bn1_->is_fusing(x) && conv1_->uses_own_kernels(x) && (dropout_ == 0 || !is_training());
+}
+
+own::DenseLayerParts DenseLayer::begin_batch() {
+  own::DenseLayerParts parts{{{bn1_->begin_batch(), conv1_->weight()}}};
+  if (bn2_) parts.stages.push_back({bn2_->begin_batch(), conv2_->weight()});
+  return parts;
+}
+
 Transition::Transition(int64_t in, int64_t out, double dropout)
     : bn1_(register_module("bn1", std::make_shared<BatchNorm>(in))),
       conv1_(register_module("conv1", convolution(in, out, 1))),
       dropout_(dropout) {}
 
 torch::Tensor Transition::forward(const torch::Tensor& x) {
+  // Means over pixels and sums over channels commute: averaging first leaves a quarter of the convolution.
+  if (conv1_->uses_own_kernels(x) && dropout_ == 0)
+    return conv1_->forward(ops::average_pool(bn1_->relu(x), 2));
   return ops::average_pool(ops::dropout(conv1_->forward(bn1_->relu(x)), dropout_, is_training()), 2);
 }
 
@@ -76,12 +91,24 @@ Densenet::Densenet(const Options& options) {
   init_normal_convolutions(*this);
 }
 
+torch::Tensor Densenet::forward_block(const std::vector<std::shared_ptr<DenseLayer>>& block,
+                                      const torch::Tensor& x) {
+  const auto is_fusing = [&](const auto& layer) { return layer->is_fusing(x); };
+  if (std::all_of(block.begin(), block.end(), is_fusing)) {
+    std::vector<own::DenseLayerParts> parts;
+    for (const auto& layer : block) parts.push_back(layer->begin_batch());
+    return own::dense_block(x, parts, is_training(), block.front()->kernels() == Kernels::kFast);
+  }
+  GrowingMaps maps(x);
+  for (const auto& layer : block) maps.append(layer->forward(maps.all()));
+  return maps.all();
+}
+
 torch::Tensor Densenet::forward(const torch::Tensor& images) {
   torch::Tensor x = conv1_->forward(images);  // [N,2k,32,32]
   for (size_t b = 0; b < blocks_.size(); ++b) {
-    GrowingMaps maps(x);
-    for (const auto& layer : blocks_[b]) maps.append(layer->forward(maps.all()));
-    x = b < transitions_.size() ? transitions_[b]->forward(maps.all()) : maps.all();
+    x = forward_block(blocks_[b], x);
+    if (b < transitions_.size()) x = transitions_[b]->forward(x);
   }
   return fc_->forward(ops::global_average_pool(bn1_->relu(x)));  // [N, classes]
 }

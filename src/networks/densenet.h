@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "networks/layers.h"
+#include "networks/own_dense_block.h"
 
 namespace batchplus {
 
@@ -11,6 +12,11 @@ class DenseLayer : public torch::nn::Module {
  public:
   DenseLayer(int64_t in, int64_t growth, bool is_bottleneck, double dropout);
   torch::Tensor forward(const torch::Tensor& x);
+  /// Whether own kernels compute the layer on x, without dropout.
+  bool is_fusing(const torch::Tensor& x) const;
+  /// For a block that computes its layers together.
+  own::DenseLayerParts begin_batch();
+  Kernels kernels() const { return conv1_->kernels(); }
 
  private:
   std::shared_ptr<BatchNorm> bn1_;
@@ -55,6 +61,8 @@ class Densenet : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
  private:
+  torch::Tensor forward_block(const std::vector<std::shared_ptr<DenseLayer>>& block, const torch::Tensor& x);
+
   std::shared_ptr<Convolution> conv1_;
   std::vector<std::vector<std::shared_ptr<DenseLayer>>> blocks_;
   std::vector<std::shared_ptr<Transition>> transitions_;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "kernels/processor.h"
-#include "networks/own_functions.h"
 
 namespace batchplus {
 namespace {
@@ -114,11 +113,15 @@ bool BatchNorm::is_fusing(const torch::Tensor& x) const {
   return uses_own_kernels(x) && (is_training() || statistics_ == Statistics::kRunning);
 }
 
+own::BatchNormParts BatchNorm::begin_batch() {
+  if (is_training()) num_batches_tracked_ += 1;
+  return {weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon};
+}
+
 torch::Tensor BatchNorm::fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu) {
-  const own::BatchNormParts parts{weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon};
-  if (!is_training()) return own::batch_norm_by_running(x, parts, shortcut, is_relu);
-  num_batches_tracked_ += 1;
-  return own::batch_norm(x, parts, shortcut, is_relu);
+  const own::BatchNormParts parts = begin_batch();
+  return is_training() ? own::batch_norm(x, parts, shortcut, is_relu)
+                       : own::batch_norm_by_running(x, parts, shortcut, is_relu);
 }
 
 torch::Tensor BatchNorm::relu(const torch::Tensor& x) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/torch.h"
+#include "networks/own_functions.h"
 
 namespace batchplus {
 
@@ -39,6 +40,9 @@ class Layer : public torch::nn::Module {
   /// max(0, forward(x)). Part of the layer, so that one pass over memory may do both.
   virtual torch::Tensor relu(const torch::Tensor& x);
 
+  /// Whether the project's own kernels compute on x. They have first derivatives of training mode only, and
+  /// what an observer waits for may not exist in them.
+  bool uses_own_kernels(const torch::Tensor& x) const;
   Kernels kernels() const { return kernels_; }
   void set_kernels(Kernels kernels) { kernels_ = kernels; }
   const torch::Tensor& weight() const { return weight_; }
@@ -51,9 +55,6 @@ class Layer : public torch::nn::Module {
     if (observer_ != nullptr) observer_->on_forward(*this, input, output);
   }
   bool is_observed() const { return observer_ != nullptr; }
-  /// Whether the project's own kernels compute on x. They have first derivatives of training mode only, and
-  /// what an observer waits for may not exist in them.
-  bool uses_own_kernels(const torch::Tensor& x) const;
   /// PyTorch's default: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weight and bias.
   void register_uniform(at::IntArrayRef weight_shape, bool has_bias);
 
@@ -142,6 +143,11 @@ class BatchNorm : public Layer {
   /// max(0, forward(x) + shortcut)
   torch::Tensor add_relu(const torch::Tensor& x, const torch::Tensor& shortcut);
 
+  /// uses_own_kernels, for the statistics in use.
+  bool is_fusing(const torch::Tensor& x) const;
+  /// For code that computes this layer together with others; counts the batch in training mode.
+  own::BatchNormParts begin_batch();
+
   void set_evaluation_statistics(Statistics statistics) { statistics_ = statistics; }
   /// What evaluation mode normalises x: [N,C,H,W] by.
   Moments evaluation_moments(const torch::Tensor& x) const;
@@ -153,7 +159,6 @@ class BatchNorm : public Layer {
   torch::Tensor evaluate(const torch::Tensor& x) const;
   /// By own kernels: forward(x), plus `shortcut` if defined, max(0, .) with is_relu.
   torch::Tensor fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu);
-  bool is_fusing(const torch::Tensor& x) const;
 
   Statistics statistics_ = Statistics::kRunning;
   torch::Tensor running_mean_;

@@ -7,7 +7,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/linear.h"
 #include "kernels/pooling.h"
-#include "util/error.h"
+#include "networks/own_tensors.h"
 
 namespace batchplus::own {
 namespace {
@@ -17,42 +17,11 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr auto kChannelsLast = torch::MemoryFormat::ChannelsLast;
-
-/// The backward passes below give numbers, not functions that could be differentiated again.
-void refuse_second_derivative() {
-  if (!torch::GradMode::is_enabled()) return;
-  throw Error("own kernels have first derivatives only",
-              {"backward with create_graph", "training mode", "use_kernels(module, Kernels::kAten)"});
-}
-
-Maps maps_of(const Tensor& t) {
-  return {t.data_ptr<float>(), t.size(0), t.size(2), t.size(3), t.size(1), t.size(1)};
-}
-
-Tensor make_maps(const Tensor& like, int64_t channels, int64_t height, int64_t width) {
-  return at::empty({like.size(0), channels, height, width}, like.options().memory_format(kChannelsLast));
-}
-
-Filters filters_of(const Tensor& w) {
-  // A 1x1 filter's last stride may be anything.
-  return {w.data_ptr<float>(), w.size(0), w.size(1), w.size(2), w.stride(0), w.stride(1), w.stride(3)};
-}
-
-/// Null for an undefined tensor.
-float* data_of(const Tensor& t) {
-  return t.defined() ? t.data_ptr<float>() : nullptr;
-}
-
 /// How a Function takes a tensor that may be undefined.
 using MaybeTensor = c10::optional<Tensor>;
 
 MaybeTensor maybe(const Tensor& t) {
   return t.defined() ? MaybeTensor(t) : MaybeTensor();
-}
-
-float* data_of(const MaybeTensor& t) {
-  return t ? data_of(*t) : nullptr;
 }
 
 class ConvolutionFunction : public Function<ConvolutionFunction> {
@@ -64,7 +33,7 @@ class ConvolutionFunction : public Function<ConvolutionFunction> {
     const auto extent = [&](int64_t size) { return (size + 2 * padding - geometry.kernel) / stride + 1; };
     const Tensor y = make_maps(x, weight.size(0), extent(x.size(2)), extent(x.size(3)));
     convolution_forward(static_cast<ConvolutionAlgorithm>(algorithm), geometry, {.maps = maps_of(input)},
-                        filters_of(weight), data_of(bias), maps_of(y));
+                        filters_of(weight), data_of(bias.value_or(Tensor())), maps_of(y));
     context->save_for_backward({input, weight});
     context->saved_data["geometry"] = std::vector<int64_t>{stride, padding, algorithm, bias.has_value()};
     return y;
@@ -133,65 +102,30 @@ class LinearFunction : public Function<LinearFunction> {
   }
 };
 
-/// y = scale * x + shift: scale = weight / sqrt(variance + epsilon), shift = bias - mean * scale. [4,C]:
-/// mean, inverse standard deviation, scale, shift.
-Tensor coefficients(const Tensor& mean, const Tensor& variance, const BatchNormParts& parts) {
-  const int64_t channels = mean.numel();
-  const Tensor rows = at::empty({4, channels}, mean.options());
-  float* to = rows.data_ptr<float>();
-  const float* m = mean.data_ptr<float>();
-  const float* v = variance.data_ptr<float>();
-  const float* weight = parts.weight.data_ptr<float>();
-  const float* bias = parts.bias.data_ptr<float>();
-  for (int64_t c = 0; c < channels; ++c) {
-    const double inverse = 1 / std::sqrt(static_cast<double>(v[c]) + parts.epsilon);
-    const double scale = static_cast<double>(weight[c]) * inverse;
-    to[c] = m[c];
-    to[channels + c] = static_cast<float>(inverse);
-    to[2 * channels + c] = static_cast<float>(scale);
-    to[3 * channels + c] =
-        static_cast<float>(static_cast<double>(bias[c]) - static_cast<double>(m[c]) * scale);
-  }
-  return rows;
-}
-
-void move_running(const Tensor& running, const float* value, double factor, double momentum) {
-  float* to = running.data_ptr<float>();
-  for (int64_t c = 0; c < running.numel(); ++c) {
-    to[c] = static_cast<float>((1 - momentum) * static_cast<double>(to[c]) +
-                               momentum * factor * static_cast<double>(value[c]));
-  }
-}
-
-Normalization normalization_of(const Tensor& rows, const Tensor& shortcut, bool is_relu) {
-  const int64_t channels = rows.size(1);
-  const float* data = rows.data_ptr<float>();
-  return {.scale = data + 2 * channels,
-          .shift = data + 3 * channels,
+Normalization normalization_of(const Coefficients& by, const Tensor& shortcut, bool is_relu) {
+  return {.scale = by.scale(),
+          .shift = by.shift(),
           .addend = shortcut.defined() ? maps_of(shortcut) : Maps{},
           .is_relu = is_relu};
 }
 
 class BatchNormFunction : public Function<BatchNormFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Tensor&,
                         const MaybeTensor& shortcut, const BatchNormParts& parts, bool is_relu) {
     const Tensor input = x.contiguous(kChannelsLast);
     const Tensor addend = shortcut ? shortcut->contiguous(kChannelsLast) : Tensor();
     const Tensor mean = at::empty({x.size(1)}, x.options());
     const Tensor variance = at::empty_like(mean);
     channel_moments(maps_of(input), data_of(mean), data_of(variance));
-    const auto count = static_cast<double>(maps_of(input).all_pixels());
-    move_running(parts.running_mean, data_of(mean), 1, parts.momentum);
-    move_running(parts.running_var, data_of(variance), count / (count - 1), parts.momentum);
-    const Tensor rows = coefficients(mean, variance, parts);
+    move_running(parts, mean, variance, maps_of(input).all_pixels());
+    const Coefficients by(mean, variance, parts);
     const Tensor y = at::empty_like(input);
-    normalize(maps_of(input), normalization_of(rows, addend, is_relu), maps_of(y));
+    normalize(maps_of(input), normalization_of(by, addend, is_relu), maps_of(y));
     const bool needs_output = is_relu && shortcut.has_value();
-    context->save_for_backward({input, weight, rows, needs_output ? y : Tensor()});
+    context->save_for_backward({input, by.tensor(), needs_output ? y : Tensor()});
     context->saved_data["is_relu"] = is_relu;
     context->saved_data["has_shortcut"] = shortcut.has_value();
-    static_cast<void>(bias);
     return y;
   }
 
@@ -199,23 +133,21 @@ class BatchNormFunction : public Function<BatchNormFunction> {
     refuse_second_derivative();
     const variable_list saved = context->get_saved_variables();
     const Tensor& x = saved[0];
-    const Tensor& rows = saved[2];
-    const Tensor& y = saved[3];
+    const Coefficients by(saved[1]);
+    const Tensor& y = saved[2];
     const bool is_relu = context->saved_data["is_relu"].toBool();
-    const int64_t channels = rows.size(1);
-    const float* row = data_of(rows);
     const Tensor g = gradients[0].contiguous(kChannelsLast);
     const Tensor dx = at::empty_like(x);
-    const Tensor dw = at::empty({channels}, x.options());
+    const Tensor dw = at::empty({x.size(1)}, x.options().memory_format(c10::nullopt));
     const Tensor db = at::empty_like(dw);
     BatchNormBackward pass{.x = maps_of(x),
                            .y_gradient = maps_of(g),
                            .mask = ReluMask::kNone,
                            .y = {},
-                           .scale = row + 2 * channels,
-                           .shift = row + 3 * channels,
-                           .mean = row,
-                           .inverse_std = row + channels,
+                           .scale = by.scale(),
+                           .shift = by.shift(),
+                           .mean = by.mean(),
+                           .inverse_std = by.inverse_std(),
                            .x_gradient = maps_of(dx),
                            .weight_gradient = data_of(dw),
                            .bias_gradient = data_of(db),
@@ -281,9 +213,9 @@ Tensor batch_norm_by_running(const Tensor& x, const BatchNormParts& parts, const
                              bool is_relu) {
   const Tensor input = x.contiguous(kChannelsLast);
   const Tensor addend = shortcut.defined() ? shortcut.contiguous(kChannelsLast) : Tensor();
-  const Tensor rows = coefficients(parts.running_mean, parts.running_var, parts);
+  const Coefficients by(parts.running_mean, parts.running_var, parts);
   const Tensor y = at::empty_like(input);
-  normalize(maps_of(input), normalization_of(rows, addend, is_relu), maps_of(y));
+  normalize(maps_of(input), normalization_of(by, addend, is_relu), maps_of(y));
   return y;
 }
 

@@ -1,0 +1,191 @@
+#include "networks/own_dense_block.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/flat_parameters.h"
+#include "kernels/batch_norm.h"
+#include "networks/own_tensors.h"
+
+namespace batchplus::own {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+/// How a block is computed, besides tensors.
+struct Plan {
+  std::vector<DenseLayerParts> layers;
+  bool is_training;
+  bool may_use_winograd;
+};
+
+/// One convolution of the block: where it reads, and how.
+struct Step {
+  ConvolutionGeometry geometry;
+  ConvolutionAlgorithm algorithm;
+};
+
+Step step_of(const Tensor& weight, const Tensor& maps, bool may_use_winograd) {
+  const ConvolutionGeometry geometry{weight.size(2), 1, weight.size(2) / 2};
+  return {geometry, choose_algorithm(geometry, weight.size(1), maps.size(2), maps.size(3), may_use_winograd)};
+}
+
+/// Moments of the block's maps by channels, filled as the maps come.
+struct BlockMoments {
+  Tensor mean;
+  Tensor variance;
+
+  BlockMoments(const Tensor& maps, int64_t channels)
+      : mean(at::empty({channels}, maps.options().memory_format(c10::nullopt))),
+        variance(at::empty_like(mean)) {}
+  void take(const Tensor& maps, int64_t begin, int64_t end) {
+    channel_moments(maps_of(maps, begin, end), data_of(mean) + begin, data_of(variance) + begin);
+  }
+};
+
+class DenseBlockFunction : public Function<DenseBlockFunction> {
+ public:
+  /// `parameters`: for each stage weight and bias of its norm, then the filters.
+  static Tensor forward(AutogradContext* context, const Tensor& x, at::TensorList parameters,
+                        const Plan& plan) {
+    static_cast<void>(parameters);  // the plan has them too
+    int64_t channels = x.size(1);
+    for (const DenseLayerParts& layer : plan.layers) channels += layer.stages.back().weight.size(0);
+    const Tensor maps = make_maps(x, channels, x.size(2), x.size(3));
+    int64_t width = x.size(1);
+    maps.slice(1, 0, width).copy_(x);
+    BlockMoments moments(maps, channels);
+    if (plan.is_training) moments.take(maps, 0, width);
+
+    variable_list saved{maps};
+    for (const DenseLayerParts& layer : plan.layers) {
+      const int64_t last = width + layer.stages.back().weight.size(0);
+      Tensor input = maps;
+      for (size_t i = 0; i < layer.stages.size(); ++i) {
+        const auto& [norm, weight] = layer.stages[i];
+        const int64_t in = weight.size(1);
+        const Coefficients by =
+            coefficients(plan, norm, i == 0 ? moments : moments_of(plan, input), in, input);
+        const bool is_last = i + 1 == layer.stages.size();
+        const Tensor output = is_last ? maps : make_maps(x, weight.size(0), x.size(2), x.size(3));
+        const Step step = step_of(weight, maps, plan.may_use_winograd);
+        convolution_forward(step.algorithm, step.geometry, {maps_of(input, 0, in), by.scale(), by.shift()},
+                            filters_of(weight), nullptr,
+                            is_last ? maps_of(maps, width, last) : maps_of(output));
+        saved.push_back(by.tensor());
+        saved.push_back(weight);
+        if (!is_last) saved.push_back(output);
+        input = output;
+      }
+      if (plan.is_training) moments.take(maps, width, last);
+      width = last;
+    }
+    context->save_for_backward(saved);
+    context->saved_data["channels"] = x.size(1);
+    context->saved_data["winograd"] = plan.may_use_winograd;
+    context->saved_data["stages"] =
+        plan.layers.empty() ? int64_t{0} : static_cast<int64_t>(plan.layers[0].stages.size());
+    return maps;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    refuse_second_derivative();
+    const variable_list saved = context->get_saved_variables();
+    const bool may_use_winograd = context->saved_data["winograd"].toBool();
+    const int64_t first = context->saved_data["channels"].toInt();
+    const int64_t stages = context->saved_data["stages"].toInt();
+    const Tensor& maps = saved[0];
+    // All layers add to it.
+    const Tensor sum = gradients[0].clone(kChannelsLast);
+    // What each layer keeps: coefficients and filters of each stage, and the maps between two stages.
+    const int64_t kept = 3 * stages - 1;
+    const int64_t layers = stages == 0 ? 0 : (static_cast<int64_t>(saved.size()) - 1) / kept;
+    const Tensor normalized_gradient = at::empty_like(maps);
+
+    variable_list parameter_gradients(static_cast<size_t>(3 * stages * layers));
+    int64_t last = maps.size(1);
+    for (int64_t l = layers - 1; l >= 0; --l) {
+      const auto kept_at = [&](int64_t i) -> const Tensor& {
+        return saved[static_cast<size_t>(1 + l * kept + i)];
+      };
+      const int64_t width = last - kept_at(3 * (stages - 1) + 1).size(0);
+      Maps output_gradient = maps_of(sum, width, last);
+      for (int64_t i = stages - 1; i >= 0; --i) {
+        const Coefficients by(kept_at(3 * i));
+        const Tensor& weight = kept_at(3 * i + 1);
+        const Tensor& input = i == 0 ? maps : kept_at(3 * (i - 1) + 2);
+        const int64_t in = weight.size(1);
+        const Maps x = maps_of(input, 0, in);
+        // The gradient of the normalised maps, side by side without gaps.
+        Maps dy = x;
+        dy.data = data_of(normalized_gradient);
+        dy.stride = in;
+        const Tensor dw = GradientTarget::tensor_for(weight);
+        const Step step = step_of(weight, maps, may_use_winograd);
+        convolution_backward(step.algorithm, step.geometry, {x, by.scale(), by.shift()}, filters_of(weight),
+                             output_gradient, {dy, filters_of(dw), nullptr});
+        const Tensor norm_gradients = at::empty({2, in}, by.tensor().options());
+        const Tensor dx = i == 0 ? sum : at::empty_like(input);
+        batch_norm_backward({.x = x,
+                             .y_gradient = dy,
+                             .mask = ReluMask::kFromInput,
+                             .y = {},
+                             .scale = by.scale(),
+                             .shift = by.shift(),
+                             .mean = by.mean(),
+                             .inverse_std = by.inverse_std(),
+                             .x_gradient = maps_of(dx, 0, in),
+                             .is_adding = i == 0,
+                             .weight_gradient = data_of(norm_gradients),
+                             .bias_gradient = data_of(norm_gradients) + in,
+                             .addend_gradient = {}});
+        const auto place = static_cast<size_t>(3 * (l * stages + i));
+        parameter_gradients[place] = norm_gradients[0];
+        parameter_gradients[place + 1] = norm_gradients[1];
+        parameter_gradients[place + 2] = dw;
+        output_gradient = maps_of(dx);
+      }
+      last = width;
+    }
+    variable_list result{sum.slice(1, 0, first).contiguous(kChannelsLast)};
+    result.insert(result.end(), parameter_gradients.begin(), parameter_gradients.end());
+    result.emplace_back();
+    return result;
+  }
+
+ private:
+  /// Those of maps between two convolutions.
+  static BlockMoments moments_of(const Plan& plan, const Tensor& maps) {
+    BlockMoments moments(maps, maps.size(1));
+    if (plan.is_training) moments.take(maps, 0, maps.size(1));
+    return moments;
+  }
+
+  static Coefficients coefficients(const Plan& plan, const BatchNormParts& norm, const BlockMoments& moments,
+                                   int64_t channels, const Tensor& maps) {
+    if (!plan.is_training) return {norm.running_mean, norm.running_var, norm};
+    const Tensor mean = moments.mean.slice(0, 0, channels);
+    const Tensor variance = moments.variance.slice(0, 0, channels);
+    move_running(norm, mean, variance, maps_of(maps).all_pixels());
+    return {mean, variance, norm};
+  }
+};
+
+}  // namespace
+
+Tensor dense_block(const Tensor& x, const std::vector<DenseLayerParts>& layers, bool is_training,
+                   bool may_use_winograd) {
+  variable_list parameters;
+  for (const DenseLayerParts& layer : layers) {
+    for (const auto& [norm, weight] : layer.stages) {
+      parameters.insert(parameters.end(), {norm.weight, norm.bias, weight});
+    }
+  }
+  return DenseBlockFunction::apply(x, at::TensorList(parameters),
+                                   Plan{layers, is_training, may_use_winograd});
+}
+
+}  // namespace batchplus::own
