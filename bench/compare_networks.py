@@ -70,7 +70,7 @@ def main():
     table = Table(HEADINGS, options.markdown)
     peaks = []
     for name in options.networks.split(","):
-        peaks.append(measured_peak(peak_program, options.threads))
+        peaks.append(measured_peak(peak_program, options.threads).gflops)
         for batch in [options.batch] if options.batch else BATCHES.get(name, [128]):
             for method in options.methods.split(","):
                 table.add(*compare(options, name, batch, method, peaks[-1]))

@@ -1,11 +1,14 @@
-"""Nominal operations of training, and the machine's measured peak.
+"""Nominal operations of training, and what the machine can do at most.
 
 A gradient of one image counts 2 x 3 x MACs: two operations a multiply-add, and three passes of equal cost (forward,
 with respect to the inputs, with respect to the weights). The MACs are those of direct convolution, so a faster
 algorithm (Winograd) shows as a higher rate, and all other work (BatchNorm, updates) counts nothing."""
 
+import collections
 import statistics
 import subprocess
+
+Peak = collections.namedtuple("Peak", "gflops gigabytes_per_second")
 
 # Gradient evaluations and steps of one outer batch; bp-svrg with K = 2 and cached snapshot gradients.
 GRADIENTS = {"sgd": 1, "bp-svrg": 3}
@@ -19,7 +22,8 @@ def gflops(macs, method, images_per_second):
 
 
 def measured_peak(program, threads, runs=3):
-    """GFLOPS of multiply-adds on registers alone (bench/peak_flops.cpp), the median of a few runs."""
+    """Of multiply-adds on registers alone and of a copy beyond the caches (bench/peak_flops.cpp), medians of some runs."""
     def measure():
-        return float(subprocess.run([program, str(threads)], capture_output=True, text=True, check=True).stdout)
-    return statistics.median(measure() for _ in range(runs))
+        answer = subprocess.run([program, str(threads)], capture_output=True, text=True, check=True).stdout
+        return [float(word) for word in answer.split()]
+    return Peak(*map(statistics.median, zip(*(measure() for _ in range(runs)))))

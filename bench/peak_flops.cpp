@@ -1,13 +1,15 @@
-// The machine's peak in single precision, to say how much of it a training step reaches.
+// What the machine can do at most, to say how much of it a training step reaches.
 //   peak_flops THREADS
-// prints the GFLOPS of multiply-adds (two operations each) on registers alone, over about 0.2 s in each
-// thread: with AVX2 and FMA where the processor has them, otherwise with vectors of four. AVX-512 is not
-// used.
+// prints "GFLOPS GB/s", each over about 0.2 s in all threads:
+//   GFLOPS  multiply-adds (two operations each) in single precision on registers alone: with AVX2 and FMA
+//           where the processor has them, otherwise with vectors of four. AVX-512 is not used.
+//   GB/s    a copy of 256 MiB, larger than most caches; bytes read and bytes written both count.
 
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <latch>
 #include <numeric>
 #include <thread>
@@ -20,6 +22,7 @@
 namespace {
 
 constexpr double kSeconds = 0.2;
+constexpr size_t kCopiedBytes = size_t{256} << 20;
 constexpr long kRepeats = 1'000'000;
 // Enough to hide the latency of an FMA (4 or 5 cycles, two a cycle), and few enough for 16 registers.
 constexpr int kAccumulators = 12;
@@ -70,16 +73,55 @@ Kernel best_kernel() {
   return multiply_add_plain;
 }
 
-/// Operations per second of this thread.
-double measure(Kernel kernel) {
+/// What the work returns, per second, over about kSeconds.
+template <class Work>
+double rate_of(const Work& work) {
   const auto start = std::chrono::steady_clock::now();
-  double operations = 0;
+  double done = 0;
   double seconds = 0;
   while (seconds < kSeconds) {
-    operations += kernel();
+    done += work();
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  return operations / seconds;
+  return done / seconds;
+}
+
+/// The sum of what measure(begin) returns in each thread; it calls begin() when it is ready, and all begin
+/// together.
+template <class Measure>
+double sum_of_threads(int threads, const Measure& measure) {
+  std::vector<double> rates(static_cast<size_t>(threads));
+  {
+    std::latch are_all_ready(threads);
+    std::vector<std::jthread> workers;
+    for (double& rate : rates) {
+      workers.emplace_back([&] { rate = measure([&] { are_all_ready.arrive_and_wait(); }); });
+    }
+  }
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+double flops(int threads) {
+  const Kernel kernel = best_kernel();
+  return sum_of_threads(threads, [&](const auto& begin) {
+    begin();
+    return rate_of(kernel);
+  });
+}
+
+/// Bytes read and written per second. Each thread copies its part of the array, in memory that it touched
+/// first.
+double bandwidth(int threads) {
+  return sum_of_threads(threads, [&](const auto& begin) {
+    const std::vector<char> from(kCopiedBytes / static_cast<size_t>(threads), 1);
+    std::vector<char> to(from.size());
+    begin();
+    return rate_of([&] {
+      std::memcpy(to.data(), from.data(), from.size());
+      result_of_last_kernel = to[to.size() / 2];
+      return 2.0 * static_cast<double>(from.size());
+    });
+  });
 }
 
 }  // namespace
@@ -90,17 +132,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: peak_flops THREADS\n");
     return 2;
   }
-  const Kernel kernel = best_kernel();
-  std::vector<double> rates(static_cast<size_t>(threads));
-  {
-    std::latch are_all_ready(threads);
-    std::vector<std::jthread> workers;
-    for (double& rate : rates) {
-      workers.emplace_back([&] {
-        are_all_ready.arrive_and_wait();
-        rate = measure(kernel);
-      });
-    }
-  }
-  std::printf("%.1f\n", std::accumulate(rates.begin(), rates.end(), 0.0) / 1e9);
+  const double operations = flops(threads);
+  std::printf("%.1f %.1f\n", operations / 1e9, bandwidth(threads) / 1e9);
 }

@@ -15,13 +15,20 @@ class Process:
     def numbers(self, what, count):
         self.process.stdin.write(f"{what} {count}\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline().split()
-        if not answer:
-            raise RuntimeError(f"no answer to '{what} {count}' from: {' '.join(self.command)}")
-        return [float(word) for word in answer]
+        return [float(word) for word in self.line().split()]
 
     def seconds(self, what, count):
         return self.numbers(what, count)[0]
+
+    def numbers_and_lines(self, what, count):
+        """For an answer that goes on with further lines, up to one that says "end"."""
+        return self.numbers(what, count), list(iter(self.line, "end"))
+
+    def line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"no answer from: {' '.join(map(str, self.command))}")
+        return line.rstrip("\n")
 
     def peak_mebibytes(self):
         """The most memory that the process has held so far."""

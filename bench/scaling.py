@@ -1,15 +1,18 @@
-"""How the cost of training grows with the width of a network, and falls with threads: BatchPlus alone.
+"""How the cost of training depends on the width of a network, on threads, on the number n of training samples and on
+the inner batches K of an outer one: BatchPlus alone.
 
     python3 bench/scaling.py WORKER_BINARY [--threads 2] [--rounds 7] [--methods sgd,bp-svrg] [--markdown]
-                             [--only width|threads] [--network resnet20] [--widths 8,16,32,64]
-                             [--networks vgg11,resnet32,densenet,mlp]
+                             [--only width|threads|samples|memory] [--network resnet20] [--widths 8,16,32,64]
+                             [--networks vgg11,resnet32,densenet,mlp] [--samples 1280,2560,5120,9984]
 
 Width: time per image (sample of an inner step) against the number d of parameters and the MACs of an image, nominal
-GFLOPS (see flops.py), and the peak memory of the process. Threads: one against --threads. bp-svrg has K = 2 and cached
-snapshot gradients.
+GFLOPS (see flops.py), and the peak memory of the process. Threads: one against --threads. Samples: time per image over
+whole epochs of n samples (multiples of 256, so that no batch is cut short). Memory: the peak of a process that trained
+with bp-svrg for two outer batches, against K and d. Elsewhere bp-svrg has K = 2. It always caches its snapshot
+gradients, which are K d floats.
 
 Every combination is a process of its own. After a warm-up they take turns, every other round in reverse order; a
-measurement is one outer batch, or as many as fill half a second."""
+measurement is one outer batch (one epoch), or as many as fill half a second."""
 
 import argparse
 import json
@@ -26,16 +29,26 @@ WIDTH_HEADINGS = {"network": 17, "b": 3, "method": 7, "d": 9, "MACs": 11, "ms pe
                   "MiB": 5}
 THREADS_HEADINGS = {"network": 11, "b": 3, "method": 7, "images/s, 1 thread": 0, "images/s, {} threads": 0,
                     "speed-up": 25}
+SAMPLES_NETWORKS = ("mlp", "resnet20")
+SAMPLES_HEADINGS = {"network": 8, "b": 3, "method": 7}
+MEMORY_NETWORKS = ("mlp:hidden=100", "mlp:hidden=400", "mlp:hidden=1600", "resnet20:width=16", "resnet20:width=32",
+                   "resnet20:width=64")
+# Small batches: their activations and images would hide the gradients.
+MEMORY_BATCH = 16
+MEMORY_INNER_BATCHES = (2, 4, 8, 16)
+MEMORY_HEADINGS = {"network": 17, "d": 9, "MiB of d floats": 0}
 
 
 class Worker:
-    """A network in training with one method."""
+    """A network in training with one method, on `samples` samples if given: then in whole epochs."""
 
-    def __init__(self, options, name, method, threads):
+    def __init__(self, options, name, method, threads, samples=None):
         self.batch = BATCHES.get(name, 128)
         self.method = method
-        self.process = Process([options.worker, name, str(self.batch), str(threads)])
-        self.steps = warm_up(lambda steps: self.process.seconds(method, steps), INNER_STEPS[method])
+        limit = ["--samples", str(samples)] if samples else []
+        self.process = Process([options.worker, name, str(self.batch), str(threads), *limit])
+        least_steps = samples // self.batch if samples else INNER_STEPS[method]
+        self.steps = warm_up(lambda steps: self.process.seconds(method, steps), least_steps)
 
     def seconds_per_image(self):
         return self.process.seconds(self.method, self.steps) / (self.steps * self.batch)
@@ -58,7 +71,7 @@ def size_of(options, name):
 
 
 def measure_widths(options, methods):
-    peak = measured_peak(options.peak_program, options.threads)
+    peak = measured_peak(options.peak_program, options.threads).gflops
     names = [f"{options.network}:width={width}" for width in options.widths.split(",")]
     workers = {(name, method): Worker(options, name, method, options.threads) for name in names for method in methods}
     seconds, mebibytes = interleave_workers(workers, options.rounds)
@@ -83,6 +96,43 @@ def measure_threads(options, methods):
             quotients = [one / many for one, many in zip(seconds[1], seconds[options.threads])]
             rates = [rounded(1 / statistics.median(times)) for times in seconds.values()]
             table.add(name, str(workers[1].batch), method, *rates, spread(quotients, digits=2))
+    print()
+
+
+def measure_samples(options, methods):
+    counts = [int(count) for count in options.samples.split(",")]
+    headings = {f"ms per image, n = {count:,}": 0 for count in counts}
+    table = Table({**SAMPLES_HEADINGS, **headings, f"n = {counts[-1]:,} over {counts[0]:,}": 31}, options.markdown)
+    for name in SAMPLES_NETWORKS:
+        for method in methods:
+            workers = {count: Worker(options, name, method, options.threads, count) for count in counts}
+            seconds, _ = interleave_workers(workers, options.rounds)
+            quotients = [most / least for least, most in zip(seconds[counts[0]], seconds[counts[-1]])]
+            times = [f"{1e3 * statistics.median(seconds[count]):.4f}" for count in counts]
+            table.add(name, str(workers[counts[0]].batch), method, *times, spread(quotients))
+    print(f"\n{options.threads} threads, whole epochs; medians, ratios with the smallest and largest.\n")
+
+
+def measure_memory(options, _):
+    """The peak for each K, and by how much one inner batch more raises it."""
+    columns = {f"MiB, K = {k}": 0 for k in MEMORY_INNER_BATCHES}
+    table = Table({**MEMORY_HEADINGS, **columns, "MiB for one more in K": 0}, options.markdown)
+    least, most = MEMORY_INNER_BATCHES[0], MEMORY_INNER_BATCHES[-1]
+    for name in MEMORY_NETWORKS:
+        peaks = {}
+        for k in MEMORY_INNER_BATCHES:
+            process = Process([options.worker, name, str(MEMORY_BATCH), str(options.threads), "--outer", str(k)])
+            process.seconds("bp-svrg", 2 * k)
+            peaks[k] = process.peak_mebibytes()
+            process.close()
+        parameters, _ = size_of(options, name)
+        table.add(name, f"{parameters:,}", f"{4 * parameters / 2**20:.2f}", *(f"{peak:.0f}" for peak in peaks.values()),
+                  f"{(peaks[most] - peaks[least]) / (most - least):.2f}")
+    print(f"\nbp-svrg, b = {MEMORY_BATCH}: peak memory (VmHWM) of one process each. One more in K also brings"
+          f" {MEMORY_BATCH} images of 12 KiB for each buffer of the data.\n")
+
+
+PARTS = {"width": measure_widths, "threads": measure_threads, "samples": measure_samples, "memory": measure_memory}
 
 
 def main():
@@ -92,10 +142,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--methods", default=",".join(INNER_STEPS))
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
-    parser.add_argument("--only", choices=("width", "threads"))
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--network", default="resnet20", help="whose width is changed")
     parser.add_argument("--widths", default="8,16,32,64")
     parser.add_argument("--networks", default="vgg11,resnet32,densenet,mlp", help="measured with one thread and more")
+    parser.add_argument("--samples", default="1280,2560,5120,9984", help="numbers n of training samples")
     parser.add_argument("--peak-program", help="peak_flops; by default the one beside WORKER_BINARY")
     parser.add_argument("--batchplus", help="the program; by default the one in the folder above WORKER_BINARY's")
     options = parser.parse_args()
@@ -103,10 +154,9 @@ def main():
     options.peak_program = options.peak_program or folder / "peak_flops"
     options.batchplus = options.batchplus or folder.parent / "batchplus"
     methods = options.methods.split(",")
-    if options.only != "threads":
-        measure_widths(options, methods)
-    if options.only != "width":
-        measure_threads(options, methods)
+    for name, measure in PARTS.items():
+        if options.only in (None, name):
+            measure(options, methods)
 
 
 main()

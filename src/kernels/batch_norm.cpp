@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "kernels/scratch.h"
+#include "kernels/trace.h"
+
 #include "kernels/simd.h"
 
 namespace batchplus {
@@ -123,6 +125,13 @@ void for_pixels(int64_t pixels, int64_t channels, const Body& body) {
   });
 }
 
+/// Each value of the maps takes so many operations and is moved so many times.
+KernelWork work_on(const ConstMaps& maps, const char* format, int operations, int transfers) {
+  const auto values = static_cast<double>(maps.values());
+  return {describe(format, {maps.channels, maps.height, maps.width}), operations * values,
+          transfers * values};
+}
+
 /// v where `mask` > 0, otherwise zero.
 [[gnu::always_inline]] inline Vector where_positive(Vector mask, Vector v) {
   return _mm256_and_ps(v, _mm256_cmp_ps(mask, _mm256_setzero_ps(), _CMP_GT_OQ));
@@ -131,6 +140,7 @@ void for_pixels(int64_t pixels, int64_t channels, const Body& body) {
 }  // namespace
 
 void channel_moments(const ConstMaps& x, float* mean, float* variance) {
+  const TracedCall traced([&] { return work_on(x, "batch norm {}, {}x{}, moments", 4, 1); });
   // Deviations from the first pixel: the difference of two sums does not cancel where the mean is far from
   // zero.
   const float* origin = x.data;
@@ -152,6 +162,7 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
 }
 
 void channel_sums(const ConstMaps& x, float* sums) {
+  const TracedCall traced([&] { return work_on(x, "channel sums {}, {}x{}", 1, 1); });
   const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector&)
       __attribute__((always_inline)) {
     first += simd::load<decltype(full)::value>(x.data + i * x.stride + c, count);
@@ -161,7 +172,11 @@ void channel_sums(const ConstMaps& x, float* sums) {
 }
 
 void normalize(const ConstMaps& x, const Normalization& by, const Maps& y) {
-  const auto run = [&](auto has_addend, auto is_relu) {
+  const bool has_addend = by.addend.data != nullptr;
+  const TracedCall traced([&] {
+    return work_on(x, "batch norm {}, {}x{}, forward", 2 + has_addend + by.is_relu, 2 + has_addend);
+  });
+  const auto run = [&](auto is_adding, auto is_relu) {
     for_pixels(
         x.all_pixels(),
         x.channels, [&](int64_t i, int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
@@ -169,13 +184,12 @@ void normalize(const ConstMaps& x, const Normalization& by, const Maps& y) {
           Vector v = simd::load<kIsFull>(x.data + i * x.stride + c, count) *
                          simd::load<kIsFull>(by.scale + c, count) +
                      simd::load<kIsFull>(by.shift + c, count);
-          if constexpr (decltype(has_addend)::value)
+          if constexpr (decltype(is_adding)::value)
             v += simd::load<kIsFull>(by.addend.data + i * by.addend.stride + c, count);
           if constexpr (decltype(is_relu)::value) v = simd::relu(v);
           simd::store<kIsFull>(y.data + i * y.stride + c, v, count);
         });
   };
-  const bool has_addend = by.addend.data != nullptr;
   if (has_addend && by.is_relu) run(std::true_type{}, std::true_type{});
   if (has_addend && !by.is_relu) run(std::true_type{}, std::false_type{});
   if (!has_addend && by.is_relu) run(std::false_type{}, std::true_type{});
@@ -247,12 +261,21 @@ void run_backward(const BatchNormBackward& p) {
       });
 }
 
+KernelWork work_of(const BatchNormBackward& pass, bool has_addend) {
+  // x and y's gradient in both passes, x's gradient in the second. With an addend, the first pass writes its
+  // gradient and the second reads that instead of y's gradient and y.
+  int transfers = 5 + has_addend + pass.is_adding;
+  if (pass.mask == ReluMask::kFromOutput) transfers += has_addend ? 1 : 2;
+  return work_on(pass.x, "batch norm {}, {}x{}, backward", 9, transfers);
+}
+
 }  // namespace
 
 void batch_norm_backward(const BatchNormBackward& pass) {
+  const bool has_addend = pass.addend_gradient.data != nullptr;
+  const TracedCall traced([&] { return work_of(pass, has_addend); });
   const auto run = [&](auto mask) {
     constexpr ReluMask kMask = decltype(mask)::value;
-    const bool has_addend = pass.addend_gradient.data != nullptr;
     if (has_addend) return run_backward<kMask, true, false>(pass);
     if (pass.is_adding) return run_backward<kMask, false, true>(pass);
     run_backward<kMask, false, false>(pass);

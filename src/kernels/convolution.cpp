@@ -1,5 +1,8 @@
 #include "kernels/convolution.h"
 
+#include <fmt/format.h>
+
+#include "kernels/trace.h"
 #include "kernels/unfolded_convolution.h"
 #include "kernels/winograd.h"
 
@@ -8,6 +11,35 @@ namespace {
 
 WinogradTile tile_of(ConvolutionAlgorithm algorithm) {
   return algorithm == ConvolutionAlgorithm::kWinogradTwo ? WinogradTile::kTwo : WinogradTile::kFour;
+}
+
+const char* name_of(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+    case ConvolutionAlgorithm::kUnfolded: return "unfolded";
+    case ConvolutionAlgorithm::kWinogradTwo: return "F(2x2)";
+    case ConvolutionAlgorithm::kWinogradFour: return "F(4x4)";
+  }
+  return "";
+}
+
+/// Multiplications of direct convolution that one of the algorithm stands for.
+double gain_of(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+    case ConvolutionAlgorithm::kUnfolded: return 1;
+    case ConvolutionAlgorithm::kWinogradTwo: return 36.0 / 16;
+    case ConvolutionAlgorithm::kWinogradFour: return 144.0 / 36;
+  }
+  return 1;
+}
+
+/// Of one convolution, or of the two that compute both gradients. Each has maps as large as x, and filters.
+KernelWork work_of(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry, const ConstMaps& x,
+                   const ConstFilters& w, const ConstMaps& y, int convolutions, const char* direction) {
+  const auto macs = static_cast<double>(y.all_pixels() * w.values());
+  return {fmt::format("convolution {} to {}, {}x{}, kernel {}/{}, {}, {}", w.in, w.out, x.height, x.width,
+                      geometry.kernel, geometry.stride, name_of(algorithm), direction),
+          2 * macs * convolutions / gain_of(algorithm),
+          static_cast<double>(y.values() + convolutions * (x.values() + w.values()))};
 }
 
 }  // namespace
@@ -23,6 +55,7 @@ ConvolutionAlgorithm choose_algorithm(const ConvolutionGeometry& geometry, int64
 
 void convolution_forward(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry,
                          const ConvolutionInput& x, const ConstFilters& w, const float* bias, const Maps& y) {
+  const TracedCall traced([&] { return work_of(algorithm, geometry, x.maps, w, y, 1, "forward"); });
   if (algorithm == ConvolutionAlgorithm::kUnfolded) {
     unfolded_forward(geometry, x, w, bias, y);
   } else {
@@ -33,6 +66,10 @@ void convolution_forward(ConvolutionAlgorithm algorithm, const ConvolutionGeomet
 void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry,
                           const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& y_gradient,
                           const ConvolutionGradients& gradients) {
+  const TracedCall traced([&] {
+    const int convolutions = gradients.input.data != nullptr ? 2 : 1;
+    return work_of(algorithm, geometry, x.maps, w, y_gradient, convolutions, "backward");
+  });
   if (algorithm == ConvolutionAlgorithm::kUnfolded) {
     unfolded_backward(geometry, x, w, y_gradient, gradients);
   } else {

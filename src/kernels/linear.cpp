@@ -6,6 +6,8 @@
 
 #include "kernels/product.h"
 #include "kernels/scratch.h"
+#include "kernels/trace.h"
+
 #include "kernels/simd.h"
 
 namespace batchplus {
@@ -144,10 +146,19 @@ void multiply_in_blocks(ProductShape shape, int64_t a_step, const float* a, cons
   }
 }
 
+/// Of one product, or of the two that compute both gradients. Each has a matrix as large as x, and weights.
+KernelWork work_of(const LinearShape& shape, int products, const char* format) {
+  const int64_t floats = shape.samples * shape.out + products * (shape.samples + shape.out) * shape.in;
+  return {describe(format, {shape.in, shape.out}),
+          2.0 * products * static_cast<double>(shape.samples * shape.in * shape.out),
+          static_cast<double>(floats)};
+}
+
 }  // namespace
 
 void linear_forward(const LinearShape& shape, const float* x, const float* weight, const float* bias,
                     bool is_relu, float* y) {
+  const TracedCall traced([&] { return work_of(shape, 1, "linear {} to {}, forward"); });
   const int64_t grain = std::max<int64_t>(1, kGrain / (shape.samples * shape.in * kColumns));
   at::parallel_for(0, (shape.out + kColumns - 1) / kColumns, grain, [&](int64_t begin, int64_t end) {
     forward_outputs(shape, x, weight, bias, is_relu, y, begin * kColumns,
@@ -156,6 +167,8 @@ void linear_forward(const LinearShape& shape, const float* x, const float* weigh
 }
 
 void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
+  const TracedCall traced(
+      [&] { return work_of(shape, pass.x_gradient != nullptr ? 2 : 1, "linear {} to {}, backward"); });
   const float* g = masked_gradient(shape, pass);
   constexpr int64_t kBlock = 64;
   const int64_t blocks = (shape.in + kBlock - 1) / kBlock;

@@ -17,6 +17,7 @@ struct MapsOf {
 
   int64_t pixels() const { return height * width; }
   int64_t all_pixels() const { return samples * height * width; }
+  int64_t values() const { return all_pixels() * channels; }
   Float* sample(int64_t n) const { return data + n * pixels() * stride; }
   Float* pixel(int64_t n, int64_t y, int64_t x) const { return sample(n) + (y * width + x) * stride; }
   operator MapsOf<const Float>() const { return {data, samples, height, width, channels, stride}; }
@@ -37,6 +38,7 @@ struct FiltersOf {
   int64_t in_stride = 0;
   int64_t tap_stride = 0;
 
+  int64_t values() const { return out * in * kernel * kernel; }
   Float* at(int64_t k, int64_t c, int64_t tap) const {
     return data + k * out_stride + c * in_stride + tap * tap_stride;
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/trace.h"
+
 #include "kernels/simd.h"
 
 namespace batchplus {
@@ -18,9 +20,17 @@ template <bool kIsFull>
   for (int64_t i = 0; i < (kIsFull ? simd::kLanes : count); ++i) to[i] = static_cast<uint8_t>(lanes[i]);
 }
 
+/// x and y, or their gradients, and a byte for each y; a comparison for each x.
+KernelWork work_of(const ConstMaps& x, const ConstMaps& y, const char* format) {
+  const auto values = static_cast<double>(x.values());
+  const auto outputs = static_cast<double>(y.values());
+  return {describe(format, {x.channels, x.height, x.width}), values, values + outputs + outputs / 4};
+}
+
 }  // namespace
 
 void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* places) {
+  const TracedCall traced([&] { return work_of(x, y, "max pool {}, {}x{}, forward"); });
   at::parallel_for(0, y.samples * y.height, 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t sample = row / y.height;
@@ -51,6 +61,7 @@ void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* 
 }
 
 void max_pool_backward(const ConstMaps& g, int64_t side, const uint8_t* places, const Maps& dx) {
+  const TracedCall traced([&] { return work_of(dx, g, "max pool {}, {}x{}, backward"); });
   // Rows and columns that no window covers get zero.
   const bool is_covered = dx.height == g.height * side && dx.width == g.width * side;
   at::parallel_for(0, g.samples, 1, [&](int64_t begin, int64_t end) {
