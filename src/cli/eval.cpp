@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/config_options.h"
 #include "data/registry.h"
+#include "experiment/run_data.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "objective/evaluate.h"
@@ -27,6 +29,8 @@ struct EvalCommand {
   std::string split = "test";
   ViewOptions view;
   std::string sampling = "epoch";
+  /// Options that are those of `train`.
+  ConfigOverrides overrides;
   std::string out;
 };
 
@@ -88,6 +92,9 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   load_state_dict(*model.module, weights, command.weights);
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
+  RunConfig config;
+  command.overrides.apply(config);
+  use_kernels(*model.module, kernels_of(config));
 
   const Samples samples =
       samples_of(choose_view(dataset, command), normalization, device, model.memory_format);
@@ -121,6 +128,8 @@ void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
   eval->add_option("--split-seed", command->view.split_seed, "chooses the samples of the limits");
   eval->add_option("--sampling", command->sampling, "sequential: limits take the first records of the file")
       ->check(CLI::IsMember({"epoch", "independent", "sequential"}));
+  add_config_options(*eval, command->overrides,
+                     [](const ConfigField& field) { return field.key == "kernels"; });
   eval->add_option("--out", command->out, "folder for confusion.csv, confusion.png and eval.json");
   eval->callback(
       [command, &options, &action] { action = [command, &options] { return run_eval(*command, options); }; });

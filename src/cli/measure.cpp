@@ -27,6 +27,7 @@ struct MeasureCommand {
 RunConfig config_of(const MeasureCommand& command) {
   RunConfig config;
   if (!command.run.empty()) {
+    config = defaults_of_older_runs();
     read_config_file(config, RunLayout{command.run}.config());
   } else {
     for (const char* needed : {"model", "dataset"}) {

@@ -50,7 +50,7 @@ RunConfig config_of(const TrainCommand& command) {
   command.overrides.apply(asked);
   const RunLayout layout{asked.out};
   if (!command.is_resuming || asked.out.empty() || !std::filesystem::exists(layout.config())) return asked;
-  RunConfig config;
+  RunConfig config = layout.holds_run() ? defaults_of_older_runs() : RunConfig();
   read_config_file(config, layout.config());
   // A run directory may come from anywhere: it does not say where else to write.
   config.save_weights.clear();

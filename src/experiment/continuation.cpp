@@ -70,6 +70,7 @@ void note_damaged_metrics(const RunLayout& layout, const std::string& records,
 
 Continuation read_continuation(const RunLayout& layout) {
   Continuation run;
+  run.config = defaults_of_older_runs();
   Json status;
   try {
     status = read_status(layout);

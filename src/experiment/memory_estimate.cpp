@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiment/method_config.h"
+#include "experiment/run_data.h"
 #include "networks/measure.h"
 #include "networks/registry.h"
 #include "util/available_memory.h"
@@ -37,10 +38,12 @@ double count_vectors(const RunConfig& config, int64_t inner_batches, int64_t par
 }  // namespace
 
 Model network_of(const RunConfig& config, const DatasetInfo& info) {
-  return build_network(
+  Model model = build_network(
       find_network(config.model),
       {.channels = info.channels, .side = info.side, .classes = info.classes, .dropout = config.dropout},
       /*seed=*/1);
+  use_kernels(*model.module, kernels_of(config));
+  return model;
 }
 
 NetworkMemory measure_network_memory(const Model& model, const DatasetInfo& info) {

@@ -113,6 +113,14 @@ ConfigField batch_norm_statistics(std::string key, std::string RunConfig::*membe
   return field;
 }
 
+/// Before there was a choice, libtorch computed all layers.
+ConfigField kernels_of_layers(std::string key, std::string RunConfig::*member) {
+  ConfigField field = choice(std::move(key), member, {"fast", "direct", "aten"}, "");
+  field.help = "code that computes the layers on a CPU: fast, direct (without Winograd) or aten (libtorch)";
+  field.value_before = "aten";
+  return field;
+}
+
 struct TopicFields {
   ConfigField::Topic topic;
   std::vector<ConfigField> fields;
@@ -183,6 +191,7 @@ const std::vector<ConfigField>& config_fields() {
            optional_number("dropout", &C::dropout, kNotNegative,
                            "dropout probability (default: the network's own)"),
            text("init", &C::init, "PyTorch state dict to start from"),
+           kernels_of_layers("kernels", &C::kernels),
        }},
       {Topic::kTraining,
        {
@@ -255,6 +264,14 @@ const std::vector<ConfigField>& config_fields() {
   return fields;
 }
 
+RunConfig defaults_of_older_runs() {
+  RunConfig config;
+  for (const auto& field : config_fields()) {
+    if (!field.value_before.empty()) field.set(config, field.value_before, field.key);
+  }
+  return config;
+}
+
 namespace {
 
 std::string write_toml(const RunConfig& config, bool is_for_result) {
@@ -263,6 +280,7 @@ std::string write_toml(const RunConfig& config, bool is_for_result) {
   for (const auto& field : config_fields()) {
     if (is_for_result && !field.decides_result) continue;
     const std::string value = field.get(config);
+    if (is_for_result && !value.empty() && value == field.value_before) continue;
     if (value.empty() && field.get(defaults).empty()) continue;
     if (field.kind == Kind::kText) {
       toml += fmt::format("{} = {}\n", field.key, quoted(value));

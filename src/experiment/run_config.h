@@ -25,6 +25,7 @@ struct RunConfig {
   std::string model = "mlp";
   std::optional<double> dropout;
   std::string init;
+  std::string kernels = "fast";
 
   std::string method = "bp-svrg";
   std::string coefficient;
@@ -80,12 +81,17 @@ struct ConfigField {
   Topic topic = Topic::kTraining;
   /// Whether the numbers of a run depend on it; where things are and how often they are saved do not matter.
   bool decides_result = true;
+  /// What runs had before there was the field, when that is not the default; else empty.
+  std::string value_before = {};
 
   /// The option of the command line, with its dashes.
   std::string option() const;
 };
 
 const std::vector<ConfigField>& config_fields();
+
+/// What the text of a run directory means where it lacks keys: they are younger than the run.
+RunConfig defaults_of_older_runs();
 
 /// Sets the fields that TOML text gives. Unknown keys and wrong types are Errors with line and column;
 /// `where` names the text in them.
@@ -97,7 +103,8 @@ void read_config_file(RunConfig& config, const std::filesystem::path& path);
 /// The complete configuration as TOML.
 std::string to_toml(const RunConfig& config);
 
-/// Only what decides the result: equal texts mean equal runs.
+/// Only what decides the result: equal texts mean equal runs. A field at its value_before is left out: the
+/// text, and the id that is made from it, are what they were before there was the field.
 std::string result_toml(const RunConfig& config);
 
 }  // namespace batchplus

@@ -38,13 +38,20 @@ std::string fingerprint(const ImageView& view) {
   return hash.hex();
 }
 
+Kernels kernels_of(const RunConfig& config) {
+  if (config.kernels == "aten") return Kernels::kAten;
+  return config.kernels == "direct" ? Kernels::kDirect : Kernels::kFast;
+}
+
 Model build_run_network(const RunConfig& config, const Dataset& dataset) {
-  return build_network(find_network(config.model),
-                       {.channels = dataset.channels(),
-                        .side = dataset.height(),
-                        .classes = dataset.classes(),
-                        .dropout = config.dropout},
-                       static_cast<uint64_t>(config.seed));
+  Model model = build_network(find_network(config.model),
+                              {.channels = dataset.channels(),
+                               .side = dataset.height(),
+                               .classes = dataset.classes(),
+                               .dropout = config.dropout},
+                              static_cast<uint64_t>(config.seed));
+  use_kernels(*model.module, kernels_of(config));
+  return model;
 }
 
 }  // namespace batchplus

@@ -3,6 +3,7 @@
 #include "data/image_view.h"
 #include "data/registry.h"
 #include "experiment/run_config.h"
+#include "networks/layers.h"
 #include "networks/model.h"
 
 namespace batchplus {
@@ -20,7 +21,10 @@ RunData load_run_data(RunConfig& config);
 /// Tells other training data apart: a digest of all labels and of a thousand images.
 std::string fingerprint(const ImageView& view);
 
-/// The config's network for this dataset, initialised by its seed.
+/// The kernels that the config names.
+Kernels kernels_of(const RunConfig& config);
+
+/// The config's network for this dataset, initialised by its seed, with the config's kernels.
 Model build_run_network(const RunConfig& config, const Dataset& dataset);
 
 }  // namespace batchplus

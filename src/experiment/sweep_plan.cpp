@@ -137,7 +137,7 @@ void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
     const DatasetInfo info = find_dataset(config.dataset);
     // A gradient of a larger batch takes no less a sample.
     const int64_t batch = std::min<int64_t>(config.inner_batch, 128);
-    const std::string key = fmt::format("{}/{}/{}", config.model, info.name, batch);
+    const std::string key = fmt::format("{}/{}/{}/{}", config.model, config.kernels, info.name, batch);
     const auto [figures, is_new] = known.try_emplace(key);
     if (is_new) {
       const Model model = network_of(config, info);

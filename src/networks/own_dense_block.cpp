@@ -103,7 +103,11 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
     // What each layer keeps: coefficients and filters of each stage, and the maps between two stages.
     const int64_t kept = 3 * stages - 1;
     const int64_t layers = stages == 0 ? 0 : (static_cast<int64_t>(saved.size()) - 1) / kept;
-    const Tensor normalized_gradient = at::empty_like(maps);
+    int64_t widest = 0;
+    for (int64_t i = 0; i < layers * stages; ++i) {
+      widest = std::max(widest, saved[static_cast<size_t>(2 + i / stages * kept + i % stages * 3)].size(1));
+    }
+    const Tensor normalized_gradient = make_maps(maps, widest, maps.size(2), maps.size(3));
 
     variable_list parameter_gradients(static_cast<size_t>(3 * stages * layers));
     int64_t last = maps.size(1);
@@ -113,6 +117,7 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
       };
       const int64_t width = last - kept_at(3 * (stages - 1) + 1).size(0);
       Maps output_gradient = maps_of(sum, width, last);
+      Tensor between;  // keeps what output_gradient points to
       for (int64_t i = stages - 1; i >= 0; --i) {
         const Coefficients by(kept_at(3 * i));
         const Tensor& weight = kept_at(3 * i + 1);
@@ -146,7 +151,8 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
         parameter_gradients[place] = norm_gradients[0];
         parameter_gradients[place + 1] = norm_gradients[1];
         parameter_gradients[place + 2] = dw;
-        output_gradient = maps_of(dx);
+        between = dx;
+        output_gradient = maps_of(between);
       }
       last = width;
     }

@@ -177,13 +177,28 @@ class MaxPoolFunction : public Function<MaxPoolFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    refuse_second_derivative();
     const std::vector<int64_t> shape = context->saved_data["shape"].toIntVector();
+    const Tensor places = context->get_saved_variables()[0];
     const Tensor g = gradients[0].contiguous(kChannelsLast);
+    if (torch::GradMode::is_enabled()) return {differentiable_gradient(g, places, shape), Tensor()};
     const Tensor dx = make_maps(g, g.size(1), shape[0], shape[1]);
-    max_pool_backward(maps_of(g), shape[2], context->get_saved_variables()[0].data_ptr<uint8_t>(),
-                      maps_of(dx));
+    max_pool_backward(maps_of(g), shape[2], places.data_ptr<uint8_t>(), maps_of(dx));
     return {dx, Tensor()};
+  }
+
+ private:
+  /// The same by libtorch, which can differentiate it.
+  static Tensor differentiable_gradient(const Tensor& g, const Tensor& places,
+                                        const std::vector<int64_t>& shape) {
+    const int64_t side = shape[2];
+    const Tensor place =
+        places.view({g.size(0), g.size(2), g.size(3), g.size(1)}).permute({0, 3, 1, 2}).to(torch::kInt64);
+    const Tensor row = at::arange(g.size(2), place.options()).view({-1, 1}) * side + place.div(side, "floor");
+    const Tensor column = at::arange(g.size(3), place.options()) * side + place.remainder(side);
+    const Tensor like = at::empty({g.size(0), g.size(1), shape[0], shape[1]}, g.options());
+    return at::max_pool2d_with_indices_backward(
+        g, like, side, {}, 0, 1, /*ceil_mode=*/false,
+        (row * shape[1] + column).contiguous(g.suggest_memory_format()));
   }
 };
 

@@ -34,7 +34,8 @@ torch::Tensor batch_norm(const torch::Tensor& x, const BatchNormParts& parts, co
 torch::Tensor batch_norm_by_running(const torch::Tensor& x, const BatchNormParts& parts,
                                     const torch::Tensor& shortcut, bool is_relu);
 
-/// Windows of `side` x `side` beside each other; side at most 16.
+/// Windows of `side` x `side` beside each other; side at most 16. It has libtorch's bits and its second
+/// derivatives.
 torch::Tensor max_pool(const torch::Tensor& x, int64_t side);
 
 }  // namespace batchplus::own

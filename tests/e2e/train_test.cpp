@@ -114,6 +114,28 @@ TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
   EXPECT_EQ(read_file(run / "metrics.jsonl"), metrics);
 }
 
+// A run from before there was a choice of kernels: no file of it names them, and libtorch computed it.
+TEST(Train, GoesOnWithTheKernelsOfTheRun) {
+  const Scratch scratch;
+  const fs::path run = scratch / "run";
+  const json result = result_of(train({"--kernels", "aten", "--out", run.string()}));
+  std::string toml = read_file(run / "config.toml");
+  const size_t line = toml.find("kernels = ");
+  ASSERT_NE(line, std::string::npos);
+  write_file_atomically(run / "config.toml", toml.erase(line, toml.find('\n', line) - line + 1));
+  fs::remove(run / "status.json");  // it would vouch for the line
+
+  const std::vector<std::string> resume = {"train", "--resume", "--json", "--quiet", "--out", run.string()};
+  auto other = resume;
+  other.insert(other.end(), {"--kernels", "fast"});
+  const ProcessResult refused = batchplus(other);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("kernels is fast and the run has aten"));
+
+  EXPECT_EQ(result_of(batchplus(resume))["weights_sha256"], result["weights_sha256"]);
+  EXPECT_THAT(read_file(run / "config.toml"), HasSubstr("kernels = \"aten\""));
+}
+
 // What is in an event file is checked by tests/store/event_file_test.cpp.
 TEST(Train, WritesEventsForTensorBoard) {
   const Scratch scratch;
@@ -168,6 +190,7 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
       {{"--lr", "-0.1"}, "out of range"},
       {{"--lr", "nan"}, "out of range"},
       {{"--lr", "fast"}, "not a number"},
+      {{"--kernels", "atne"}, "did you mean 'aten'?"},
       {{"--method", "bpsvrg"}, "did you mean 'bp-svrg'?"},
       {{"--model", "mpl"}, "did you mean 'mlp'?"},
       {{"--dataset", "cifar"}, "did you mean 'cifar10'?"},

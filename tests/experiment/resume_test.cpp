@@ -178,6 +178,23 @@ TEST_F(ResumeTest, RefusesAnotherConfigurationWithTheKeysThatDiffer) {
   expect_as_whole();
 }
 
+// Libtorch computed the runs from before there was a choice of kernels. The checkpoint of an aten run does
+// not name them, as those from before do not.
+TEST_F(ResumeTest, ARunThatNamesNoKernelsGoesOnWithLibtorchs) {
+  config.kernels = "aten";
+  fs::remove_all(run);
+  fs::remove_all(scratch / "whole");
+  whole = run_once(config, scratch / "whole").result;
+  stop_after(config, run, 5);
+  EXPECT_THAT(read_checkpoint(run / "checkpoint.pt").state["config"].get<std::string>(),
+              ::testing::Not(HasSubstr("kernels")));
+  config.kernels = "fast";
+  expect_error([&] { run_once(config, run); },
+               {"another configuration", "kernels is fast and the run has aten"});
+  config.kernels = "aten";
+  expect_as_whole();
+}
+
 TEST_F(ResumeTest, RefusesAFormatOfAnotherVersion) {
   Checkpoint checkpoint = read_checkpoint(run / "checkpoint.pt");
   checkpoint.state["format_version"] = 2;

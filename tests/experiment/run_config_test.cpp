@@ -1,5 +1,6 @@
 #include "experiment/run_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "experiment/method_config.h"
@@ -11,6 +12,8 @@ namespace batchplus {
 namespace {
 
 using testing::expect_error;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Scratch;
 
 RunConfig read(const std::string& toml) {
@@ -62,6 +65,25 @@ TEST(Config, WritesTomlThatReadsBackTheSame) {
   EXPECT_EQ(to_toml(read(toml)), toml);
   EXPECT_EQ(read(toml).init, config.init);
   EXPECT_EQ(read(toml).weight_decay, 5e-4);
+}
+
+TEST(Kernels, AreFastUnlessNamedAndLibtorchsInARunFromBeforeTheChoice) {
+  EXPECT_EQ(read("").kernels, "fast");
+  EXPECT_EQ(read("kernels = \"direct\"").kernels, "direct");
+  expect_error([] { read("kernels = \"atne\""); },
+               {"not one of the choices", "run.toml:1:1, kernels", "atne", "did you mean 'aten'?"});
+  RunConfig older = defaults_of_older_runs();
+  EXPECT_EQ(older.kernels, "aten");
+  parse_config(older, "kernels = \"fast\"", "config.toml");
+  EXPECT_EQ(older.kernels, "fast");
+}
+
+TEST(Kernels, DecideTheResultAndLibtorchsLeaveItsTextAsBeforeTheChoice) {
+  RunConfig config;
+  EXPECT_THAT(result_toml(config), HasSubstr("kernels = \"fast\"\n"));
+  config.kernels = "aten";
+  EXPECT_THAT(to_toml(config), HasSubstr("kernels = \"aten\"\n"));
+  EXPECT_THAT(result_toml(config), Not(HasSubstr("kernels")));
 }
 
 TEST(OuterBatch, IsANumberAMultipleOrAll) {

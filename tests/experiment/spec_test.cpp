@@ -115,6 +115,9 @@ TEST(Spec, IdDependsOnWhatIsComputedAlone) {
   EXPECT_EQ(config_id(config), id);
   config.lr = 0.2;
   EXPECT_NE(config_id(config), id);
+  config = {};
+  config.kernels = "direct";
+  EXPECT_NE(config_id(config), id);
 }
 
 TEST(Spec, NamesLineColumnAndTheNearestKey) {

@@ -1,10 +1,12 @@
-// Trajectories equal an independent PyTorch implementation: tests/fixtures/make_trajectories.py.
+// Trajectories equal an independent PyTorch implementation, tests/fixtures/make_trajectories.py, with the
+// project's own kernels and with libtorch's.
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
 
+#include "networks/layers.h"
 #include "networks/weight_file.h"
 #include "support/fixture.h"
 #include "support/rig.h"
@@ -42,6 +44,7 @@ struct Case {
   std::string name;
   std::string method;
   int64_t outer;
+  Kernels kernels;
 };
 
 class Trajectory : public ::testing::TestWithParam<Case> {};
@@ -53,8 +56,12 @@ TEST_P(Trajectory, EqualsPyTorchAfterTwentyOuterSteps) {
   const int64_t samples = images.size(0);
   const int64_t outer = find_method(GetParam().method, "test").is_full_batch ? samples : GetParam().outer;
 
-  for (const auto snapshot : {SnapshotGradients::kCache, SnapshotGradients::kRecompute}) {
+  // That recomputing changes no bit does not depend on the kernels (identities_test.cpp): once is enough.
+  std::vector<SnapshotGradients> snapshots = {SnapshotGradients::kCache};
+  if (GetParam().kernels != Kernels::kAten) snapshots.push_back(SnapshotGradients::kRecompute);
+  for (const auto snapshot : snapshots) {
     Rig rig(GetParam().network == "mlp" ? testing::small_mlp() : testing::small_cnn(0));
+    use_kernels(*rig.model.module, GetParam().kernels);
     load_state_dict(*rig.model.module, fixture.under("init"), "fixture");
     Method method = make_method(rig, GetParam().method, {outer, kInner},
                                 {.snapshot = snapshot, .weight_decay = kWeightDecay});
@@ -88,14 +95,17 @@ TEST_P(Trajectory, EqualsPyTorchAfterTwentyOuterSteps) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const char* network : {"mlp", "smallcnn"}) {
-    for (const auto& info : methods()) cases.push_back({network, info.name, info.name, 16});
-    cases.push_back({network, "bp-svrg, B = 20", "bp-svrg", 20});
+    for (const Kernels kernels : {Kernels::kFast, Kernels::kAten}) {
+      for (const auto& info : methods()) cases.push_back({network, info.name, info.name, 16, kernels});
+      cases.push_back({network, "bp-svrg, B = 20", "bp-svrg", 20, kernels});
+    }
   }
   return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, Trajectory, ::testing::ValuesIn(all_cases()), [](const auto& info) {
-  std::string name = info.param.network + "_" + info.param.method + "_B" + std::to_string(info.param.outer);
+  std::string name = info.param.network + "_" + info.param.method + "_B" + std::to_string(info.param.outer) +
+                     (info.param.kernels == Kernels::kAten ? "_aten" : "_own");
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

@@ -124,6 +124,17 @@ TEST(Arrange, OneRunIsAComparisonToo) {
   EXPECT_EQ(comparison.cells[0].labels, std::vector<std::string>{"sam"});
 }
 
+TEST(Arrange, ARunThatNamesNoKernelsHadLibtorchs) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.seed = 1});
+  write_run(scratch / "b", {.seed = 2, .more_config = "kernels = \"aten\"\n"});
+  EXPECT_EQ(arrange_runs(find_runs({scratch.path()})).cells.size(), 1U);
+  write_run(scratch / "c", {.seed = 1, .more_config = "kernels = \"fast\"\n"});
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  ASSERT_EQ(comparison.cells.size(), 2U);
+  EXPECT_EQ(comparison.cells[0].labels, std::vector<std::string>{"aten"});
+}
+
 TEST(Arrange, SaysWhereThereIsNoRun) {
   const Scratch scratch;
   expect_error([&] { find_runs({scratch.path()}); }, {"there is no run here"});
