@@ -47,10 +47,8 @@ Model network_of(const RunConfig& config, const DatasetInfo& info) {
 }
 
 NetworkMemory measure_network_memory(const Model& model, const DatasetInfo& info) {
-  constexpr int64_t kFew = 2;
   NetworkMemory memory;
-  memory.sample_bytes =
-      static_cast<double>(measure_activation_bytes(model, kFew, info.channels, info.side)) / kFew;
+  memory.sample_bytes = static_cast<double>(measure_sample_bytes(model, info.channels, info.side));
   for (const auto& parameter : model.module->parameters()) memory.parameters += parameter.numel();
   return memory;
 }
@@ -76,7 +74,7 @@ void require_memory(const RunConfig& config, int64_t n) {
               {fmt::format("{} on {}", config.model, config.dataset),
                fmt::format("about {} needed, {} left on {}", format_bytes(needed),
                            format_bytes(static_cast<double>(there.bytes)), there.limited_by),
-               fmt::format("activations take {} a sample of --inner-batch {}, a vector of all parameters {}",
+               fmt::format("a step takes {} a sample of --inner-batch {}, a vector of all parameters {}",
                            format_bytes(network.sample_bytes), config.inner_batch,
                            format_bytes(static_cast<double>(network.parameters) * sizeof(float)))});
 }

@@ -11,7 +11,7 @@ Model network_of(const RunConfig& config, const DatasetInfo& info);
 
 /// What the memory of a run depends on besides its config.
 struct NetworkMemory {
-  /// Activations that a gradient keeps for each sample.
+  /// What a step takes for each sample: activations and their gradients.
   double sample_bytes = 0;
   int64_t parameters = 0;
 };

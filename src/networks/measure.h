@@ -31,4 +31,8 @@ int64_t count_macs(const Model& model, int64_t channels, int64_t side);
 /// excluded.
 int64_t measure_activation_bytes(const Model& model, int64_t batch, int64_t channels, int64_t side);
 
+/// By how much the largest total of a training step's allocations, backward pass included, grows with a
+/// sample.
+int64_t measure_sample_bytes(const Model& model, int64_t channels, int64_t side);
+
 }  // namespace batchplus

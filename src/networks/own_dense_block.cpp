@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "core/flat_parameters.h"
 #include "kernels/batch_norm.h"
 #include "networks/own_tensors.h"
