@@ -141,7 +141,7 @@ TEST_F(Faults, MemoryThatIsNotThereIsAskedForBeforeTheStart) {
   // 6 GiB of address space for a batch whose activations alone take more.
   const ProcessResult refused =
       run_process({"sh", "-c", "ulimit -v 6291456; exec \"$@\"", "sh", BATCHPLUS_PROGRAM, "train", "--model",
-                   "vgg11", "--inner-batch", "10000", "--threads", "1", "--out", run.string()},
+                   "resnet32", "--inner-batch", "5000", "--threads", "1", "--out", run.string()},
                   "/");
   EXPECT_EQ(refused.exit_code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("more memory than there is"));
