@@ -229,7 +229,7 @@ void run_backward(const BatchNormBackward& p) {
   };
   const ChannelSums sums = sum_channels(pixels, channels, terms);
 
-  // x's gradient = scale * (g - mean(g) - (x - m) * inverse_std^2 * mean(g (x - m))) = scale g + a x + b
+  // x's gradient = scale * (g - mean(g) - (x - m) * inverse_std^2 * mean(g (x - m)))
   const int64_t padded = round_up(channels, kLanes);
   float* slope = coefficient_scratch.floats(2 * padded);
   float* offset = slope + padded;

@@ -24,7 +24,7 @@ struct Plan {
   bool may_use_winograd;
 };
 
-/// One convolution of the block: where it reads, and how.
+/// How one convolution of the block is computed.
 struct Step {
   ConvolutionGeometry geometry;
   ConvolutionAlgorithm algorithm;
@@ -77,10 +77,11 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
         convolution_forward(step.algorithm, step.geometry, {maps_of(input, 0, in), by.scale(), by.shift()},
                             filters_of(weight), nullptr,
                             is_last ? maps_of(maps, width, last) : maps_of(output));
+        input = output;
+        if (!plan.is_training) continue;  // nothing to keep: maps between two stages may go
         saved.push_back(by.tensor());
         saved.push_back(weight);
         if (!is_last) saved.push_back(output);
-        input = output;
       }
       if (plan.is_training) moments.take(maps, width, last);
       width = last;
