@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <optional>
 
 #include "networks/layers.h"
 #include "networks/registry.h"
@@ -68,10 +71,37 @@ std::pair<torch::Tensor, torch::Tensor> batch() {
   return {torch::rand({4, 3, 32, 32}) * 2 - 1, torch::tensor({3, 0, 9, 5})};
 }
 
-class EachNetwork : public ::testing::TestWithParam<std::string> {
+/// A network of the table, with its own dropout or with another.
+struct Case {
+  std::string network;
+  std::optional<double> dropout = std::nullopt;
+  /// In the fixture.
+  std::string name() const { return dropout ? network + ", dropout" : network; }
+};
+void PrintTo(const Case& row, std::ostream* out) {
+  *out << row.name();
+}
+
+/// Every network, and those whose dropout is off unless asked for a second time with it.
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const NetworkInfo& info : networks()) cases.push_back({info.name});
+  for (const char* name : {"vgg11", "vgg19"}) cases.push_back({name, 0.5});
+  return cases;
+}
+
+class EachNetwork : public ::testing::TestWithParam<Case> {
  protected:
-  const torch::Tensor& exact(const std::string& what) const { return expected().at(GetParam() + "/" + what); }
-  Model model_ = build_network(find_network(GetParam()), {}, kSeed);
+  const torch::Tensor& exact(const std::string& what) const {
+    return expected().at(GetParam().name() + "/" + what);
+  }
+  /// In training mode, with the masks of dropout that the fixture has.
+  torch::Tensor forward(const torch::Tensor& images) const {
+    model_.module->train();
+    torch::manual_seed(kSeed);
+    return model_.forward(images);
+  }
+  Model model_ = build_network(find_network(GetParam().network), {.dropout = GetParam().dropout}, kSeed);
 };
 
 TEST_P(EachNetwork, HasTheWeightsThatPyTorchDrawsFromTheSameSeed) {
@@ -82,8 +112,7 @@ TEST_P(EachNetwork, HasTheWeightsThatPyTorchDrawsFromTheSameSeed) {
 TEST_P(EachNetwork, ComputesPyTorchsTrainingStep) {
   const auto [images, labels] = batch();
   model_.module->to(torch::kFloat64);
-  model_.module->train();
-  const torch::Tensor logits = model_.forward(images.to(torch::kFloat64));
+  const torch::Tensor logits = forward(images.to(torch::kFloat64));
   const torch::Tensor loss = at::cross_entropy_loss(logits, labels);
   const auto gradients = torch::autograd::grad({loss}, model_.module->parameters());
   // Double precision on both sides: thousands of sums in another order, on weights from single precision
@@ -98,25 +127,22 @@ TEST_P(EachNetwork, ComputesPyTorchsTrainingStep) {
 
 TEST_P(EachNetwork, IsAsNearInSinglePrecisionAsPyTorchInEitherMemoryFormat) {
   const auto [images, labels] = batch();
-  model_.module->train();
   for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
     model_.memory_format = format;
     use_memory_format(model_);
-    const torch::Tensor logits = model_.forward(images.contiguous(format));
+    const torch::Tensor logits = forward(images.contiguous(format));
     const double distance = (logits - exact("logits")).abs().max().item<double>();
     // Another order of sums, of the same length: PyTorch's own rounding, with room for an unlucky case.
     EXPECT_LT(distance, 4 * exact("logit_distance").item<double>() + 1e-6);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, EachNetwork,
-                         ::testing::Values("mlp", "alexnet", "vgg11", "vgg19", "resnet20", "resnet32",
-                                           "resnet44", "resnet56", "densenet", "densenet-bc"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Networks, EachNetwork, ::testing::ValuesIn(all_cases()), [](const auto& info) {
+  std::string name = info.param.name();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
 
 /// Mean and standard deviation of a tensor.
 std::pair<double, double> moments(const torch::Tensor& tensor) {
