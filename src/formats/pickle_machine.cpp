@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "util/error.h"
 
 namespace batchplus::pickle {
 namespace {
 
-const std::map<std::string_view, ElementType>& storage_types() {
+const std::map<std::string_view, ElementType>& known_types() {
   static const std::map<std::string_view, ElementType> types = {
       {"torch\nFloatStorage", ElementType::kFloat32}, {"torch\nDoubleStorage", ElementType::kFloat64},
       {"torch\nHalfStorage", ElementType::kFloat16},  {"torch\nBFloat16Storage", ElementType::kBFloat16},
@@ -24,6 +26,16 @@ const std::map<std::string_view, ElementType>& storage_types() {
 constexpr size_t kMostDimensions = 64;
 /// torch.save numbers its storages.
 constexpr size_t kLongestKey = 64;
+constexpr size_t kLongestName = 128;
+
+/// What stands around a tensor, which is its first argument; what follows says how it is trained.
+bool is_wrapper(std::string_view constructor) {
+  static const std::set<std::string_view> wrappers = {
+      "torch._utils\n_rebuild_parameter", "torch.jit._pickle\nrestore_type_tag",
+      // before torch 1.1 and before 0.4
+      "torch.nn.parameter\nParameter", "torch.autograd.variable\nVariable"};
+  return wrappers.contains(constructor);
+}
 
 }  // namespace
 
@@ -43,31 +55,32 @@ void Machine::fail(const std::string& what) const {
 
 void Machine::execute(uint8_t opcode) {
   switch (opcode) {
-    case 0x80: take(1); break;                              // PROTO
-    case 0x95: take(8); break;                              // FRAME
-    case '(': marks_.push_back(stack_.size()); break;       // MARK
-    case '0': pop(); break;                                 // POP
-    case 'N': push(Nothing{}); break;                       // NONE
-    case 0x88: push(true); break;                           // NEWTRUE
-    case 0x89: push(false); break;                          // NEWFALSE
-    case 'J': push(take_integer<int32_t>()); break;         // BININT
-    case 'K': push(take_integer<uint8_t>()); break;         // BININT1
-    case 'M': push(take_integer<uint16_t>()); break;        // BININT2
-    case 0x8a: push(take_long()); break;                    // LONG1
-    case 'G': push(take_float()); break;                    // BINFLOAT
-    case 'X': push(take(take_integer<uint32_t>())); break;  // BINUNICODE
-    case 0x8c: push(take(take_integer<uint8_t>())); break;  // SHORT_BINUNICODE
-    case 'U': push(take(take_integer<uint8_t>())); break;   // SHORT_BINSTRING
-    case 'c': push(Global{take_two_lines()}); break;        // GLOBAL
-    case ')': push(make({})); break;                        // EMPTY_TUPLE
-    case ']': push(make({})); break;                        // EMPTY_LIST
-    case '}': push(make({}, true)); break;                  // EMPTY_DICT
-    case 't': push(make(pop_to_mark())); break;             // TUPLE
-    case 0x85: push(make(pop_last(1))); break;              // TUPLE1
-    case 0x86: push(make(pop_last(2))); break;              // TUPLE2
-    case 0x87: push(make(pop_last(3))); break;              // TUPLE3
-    case 'a': append(pop_last(1)); break;                   // APPEND
-    case 's': append(pop_last(2)); break;                   // SETITEM
+    case 0x80: take(1); break;                                // PROTO
+    case 0x95: take(8); break;                                // FRAME
+    case '(': marks_.push_back(stack_.size()); break;         // MARK
+    case '0': pop(); break;                                   // POP
+    case 'N': push(Nothing{}); break;                         // NONE
+    case 0x88: push(true); break;                             // NEWTRUE
+    case 0x89: push(false); break;                            // NEWFALSE
+    case 'J': push(take_integer<int32_t>()); break;           // BININT
+    case 'K': push(take_integer<uint8_t>()); break;           // BININT1
+    case 'M': push(take_integer<uint16_t>()); break;          // BININT2
+    case 0x8a: push(take_long()); break;                      // LONG1
+    case 'G': push(take_float()); break;                      // BINFLOAT
+    case 'X': push(take(take_integer<uint32_t>())); break;    // BINUNICODE
+    case 0x8c: push(take(take_integer<uint8_t>())); break;    // SHORT_BINUNICODE
+    case 'U': push(take(take_integer<uint8_t>())); break;     // SHORT_BINSTRING
+    case 'T': push(take(take_integer<uint32_t>())); break;    // BINSTRING
+    case 'c': push(Global{take_two_lines()}); break;          // GLOBAL
+    case ')': push(make({})); break;                          // EMPTY_TUPLE
+    case ']': push(make({})); break;                          // EMPTY_LIST
+    case '}': push(make({}, Container::Kind::kDict)); break;  // EMPTY_DICT
+    case 't': push(make(pop_to_mark())); break;               // TUPLE
+    case 0x85: push(make(pop_last(1))); break;                // TUPLE1
+    case 0x86: push(make(pop_last(2))); break;                // TUPLE2
+    case 0x87: push(make(pop_last(3))); break;                // TUPLE3
+    case 'a': append(pop_last(1)); break;                     // APPEND
+    case 's': append(pop_last(2)); break;                     // SETITEM
     case 'e':
     case 'u': append(pop_to_mark()); break;                          // APPENDS, SETITEMS
     case 'q': remember(take_integer<uint8_t>()); break;              // BINPUT
@@ -75,7 +88,7 @@ void Machine::execute(uint8_t opcode) {
     case 0x94: remember(static_cast<int64_t>(memo_.size())); break;  // MEMOIZE
     case 'h': recall(take_integer<uint8_t>()); break;                // BINGET
     case 'j': recall(take_integer<uint32_t>()); break;               // LONG_BINGET
-    case 'Q': push_storage(); break;                                 // BINPERSID
+    case 'Q': push(find_storage(sequence(pop()))); break;            // BINPERSID
     case 'R':
     case 0x81: call(); break;  // REDUCE, NEWOBJ
     case 'b': pop(); break;    // BUILD: attributes are not needed
@@ -87,16 +100,15 @@ void Machine::call() {
   const Value arguments = pop();
   const Value callee = pop();
   const auto* global = std::get_if<Global>(&callee);
-  const std::string_view name = global == nullptr ? "" : global->name;
+  const std::string_view name = global == nullptr ? "something without a name" : global->name;
   if (name == "collections\nOrderedDict") {
-    push(make({}, true));
-  } else if (name == "torch._utils\n_rebuild_tensor_v2") {
+    push(make_ordered_dict(sequence(arguments)));
+  } else if (name == "torch._utils\n_rebuild_tensor_v2" || name == "torch._utils\n_rebuild_tensor") {
     push(rebuild_tensor(sequence(arguments)));
-  } else if (name == "torch._utils\n_rebuild_parameter" || name == "torch.jit._pickle\nrestore_type_tag") {
-    const auto& values = sequence(arguments);  // the value first, then how it was wrapped
-    push(values.empty() ? Value{} : values.front());
+  } else if (is_wrapper(name) && !sequence(arguments).empty()) {
+    push(sequence(arguments).front());
   } else {
-    push(Nothing{});
+    push(Unknown{name});
   }
 }
 
@@ -163,8 +175,8 @@ std::vector<Value> Machine::pop_last(size_t count) {
   return values;
 }
 
-Container* Machine::make(std::vector<Value> items, bool is_dict) {
-  containers_.push_back({is_dict, std::move(items)});
+Container* Machine::make(std::vector<Value> items, Container::Kind kind) {
+  containers_.push_back({kind, std::move(items)});
   return &containers_.back();
 }
 
@@ -207,35 +219,61 @@ std::vector<int64_t> Machine::integers(const Value& value) const {
   return numbers;
 }
 
-void Machine::push_storage() {
-  const Value id = pop();
-  const auto& parts = sequence(id);  // ("storage", type, key, device, elements, ...)
-  if (parts.size() < 5) fail("a storage is described wrongly");
-  const auto* type = std::get_if<Global>(&parts[1]);
-  const auto* key = std::get_if<std::string_view>(&parts[2]);
+/// ("storage", type, key, device, elements) and, before torch 1.6, None or the part of that storage which is
+/// meant: (its key, its first element, its elements). Or ("module", class, ...), in a model that was saved
+/// whole.
+Value Machine::find_storage(const std::vector<Value>& id) {
+  constexpr size_t kPart = 5;
+  const auto* tag = id.empty() ? nullptr : std::get_if<std::string_view>(&id[0]);
+  if (id.size() > 1 && tag != nullptr && *tag == "module") return id[1];
+  if (id.size() < kPart) fail("a storage is described wrongly");
+  const auto* type = std::get_if<Global>(&id[1]);
+  const auto* key = std::get_if<std::string_view>(&id[2]);
   if (type == nullptr || key == nullptr || key->size() > kLongestKey) fail("a storage is described wrongly");
-  const auto known = storage_types().find(type->name);
-  if (known == storage_types().end())
-    fail(
-        fmt::format("storages of type '{}' are not supported", type->name.substr(type->name.find('\n') + 1)));
-  storages_[std::string(*key)] = known->second;
-  push(Storage{known->second, *key});
+  int64_t offset = 0;
+  if (id.size() > kPart && !std::holds_alternative<Nothing>(id[kPart])) {
+    const auto& part = sequence(id[kPart]);
+    if (part.size() != 3) fail("a storage is described wrongly");
+    offset = integer(part[1]);
+    if (offset < 0) fail("a storage is described wrongly");
+  }
+  const auto known = known_types().find(type->name);
+  if (known == known_types().end()) {
+    unknown_types_[std::string(*key)] = dotted(type->name);
+    return Unknown{type->name};
+  }
+  storage_types_[std::string(*key)] = known->second;
+  storages_.push_back({known->second, *key, offset});
+  return &storages_.back();
 }
 
-/// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
-const StoredTensor* Machine::rebuild_tensor(const std::vector<Value>& arguments) {
+/// _rebuild_tensor(storage, offset, sizes, strides); _rebuild_tensor_v2 has more that does not matter here.
+Value Machine::rebuild_tensor(const std::vector<Value>& arguments) {
   if (arguments.size() < 4) fail("a tensor is described wrongly");
-  const auto* storage = std::get_if<Storage>(&arguments[0]);
+  if (const auto* unknown = std::get_if<Unknown>(&arguments[0])) return *unknown;
+  const auto* const* storage = std::get_if<const Storage*>(&arguments[0]);
   if (storage == nullptr) fail("a tensor has no storage");
-  StoredTensor tensor{"",
-                      storage->type,
-                      std::string(storage->key),
-                      integer(arguments[1]),
-                      integers(arguments[2]),
-                      integers(arguments[3])};
-  if (tensor.sizes.size() != tensor.strides.size()) fail("a tensor is described wrongly");
+  StoredTensor tensor{"", (*storage)->type,       std::string((*storage)->key),
+                      0,  integers(arguments[2]), integers(arguments[3])};
+  const bool is_too_large = __builtin_add_overflow((*storage)->offset, integer(arguments[1]), &tensor.offset);
+  if (is_too_large || tensor.sizes.size() != tensor.strides.size()) fail("a tensor is described wrongly");
   tensors_.push_back(std::move(tensor));
   return &tensors_.back();
+}
+
+/// Python 3 fills an empty one. Python 2 hands over a list of pairs, which is made the dict where it is: a
+/// copy for each call that names it could grow beyond all bounds.
+Value Machine::make_ordered_dict(const std::vector<Value>& arguments) {
+  auto* const* given = arguments.empty() ? nullptr : std::get_if<Container*>(&arguments.front());
+  if (given == nullptr) return make({}, Container::Kind::kDict);
+  if ((*given)->kind == Container::Kind::kSequence) (*given)->kind = Container::Kind::kPairs;
+  return *given;
+}
+
+std::string dotted(std::string_view name) {
+  std::string text(name.substr(0, kLongestName));
+  std::replace(text.begin(), text.end(), '\n', '.');
+  return text;
 }
 
 }  // namespace batchplus::pickle

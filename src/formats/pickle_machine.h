@@ -19,20 +19,32 @@ struct Nothing {};
 struct Global {
   std::string_view name;
 };
+/// What a constructor or a type that is not understood would have made.
+struct Unknown {
+  std::string_view made_by;
+};
 /// A storage named by a persistent id.
 struct Storage {
   ElementType type;
   std::string_view key;
+  /// In elements: where it begins in the storage of this key, if it is a part of it.
+  int64_t offset;
 };
 /// Small whatever it stands for, because two bytes of a pickle make a copy: texts are views of the pickle.
-/// Tensors and containers live in the machine's arenas, so that neither depth nor cycles matter when they are
-/// destroyed.
-using Value = std::variant<Nothing, bool, int64_t, double, std::string_view, Global, Storage,
+/// Storages, tensors and containers live in the machine's arenas, so that neither depth nor cycles matter
+/// when they are destroyed.
+using Value = std::variant<Nothing, bool, int64_t, double, std::string_view, Global, Unknown, const Storage*,
                            const StoredTensor*, Container*>;
 
 struct Container {
-  bool is_dict = false;
-  /// A list's or tuple's items; a dict's keys and values in turn.
+  enum class Kind {
+    kSequence,
+    /// The items are keys and values in turn.
+    kDict,
+    /// A dict whose items are lists of a key and a value.
+    kPairs
+  };
+  Kind kind = Kind::kSequence;
   std::vector<Value> items;
 };
 
@@ -47,7 +59,9 @@ class Machine {
   Value run();
   size_t position() const { return position_; }
   /// The elements' type of each storage that the pickle names, by key.
-  const std::map<std::string, ElementType>& storages() const { return storages_; }
+  const std::map<std::string, ElementType>& storage_types() const { return storage_types_; }
+  /// The same of storages whose type is not understood.
+  const std::map<std::string, std::string>& unknown_types() const { return unknown_types_; }
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
@@ -65,7 +79,7 @@ class Machine {
   void push(Value value) { stack_.push_back(std::move(value)); }
   std::vector<Value> pop_to_mark();
   std::vector<Value> pop_last(size_t count);
-  Container* make(std::vector<Value> items, bool is_dict = false);
+  Container* make(std::vector<Value> items, Container::Kind kind = Container::Kind::kSequence);
   void append(std::vector<Value> values);
   void remember(int64_t index);
   void recall(int64_t index);
@@ -73,19 +87,25 @@ class Machine {
   int64_t integer(const Value& value) const;
   const std::vector<Value>& sequence(const Value& value) const;
   std::vector<int64_t> integers(const Value& value) const;
-  void push_storage();
-  const StoredTensor* rebuild_tensor(const std::vector<Value>& arguments);
+  Value find_storage(const std::vector<Value>& id);
+  Value rebuild_tensor(const std::vector<Value>& arguments);
+  Value make_ordered_dict(const std::vector<Value>& arguments);
 
   std::string_view bytes_;
   std::string where_;
   size_t position_;
-  std::map<std::string, ElementType> storages_;
+  std::map<std::string, ElementType> storage_types_;
+  std::map<std::string, std::string> unknown_types_;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::map<int64_t, Value> memo_;
   /// What values point to.
   std::deque<Container> containers_;
+  std::deque<Storage> storages_;
   std::deque<StoredTensor> tensors_;
 };
+
+/// "torch._utils._rebuild_tensor" of its two lines in the pickle. A longer name than any real one is cut.
+std::string dotted(std::string_view name);
 
 }  // namespace batchplus::pickle

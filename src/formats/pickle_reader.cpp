@@ -7,11 +7,57 @@ namespace batchplus {
 namespace {
 
 using pickle::Container;
+using pickle::Unknown;
 using pickle::Value;
 
 const Container* as_dict(const Value& value) {
   auto* const* container = std::get_if<Container*>(&value);
-  return container != nullptr && (*container)->is_dict ? *container : nullptr;
+  const bool is_dict = container != nullptr && (*container)->kind != Container::Kind::kSequence;
+  return is_dict ? *container : nullptr;
+}
+
+using Entry = std::pair<std::string_view, Value>;
+
+/// Values under keys that are texts. As in Python, a key that comes again replaces its value.
+std::vector<Entry> entries_of(const Container& dict) {
+  std::vector<Entry> entries;
+  std::map<std::string_view, size_t> indices;
+  const auto add = [&](const Value& key, const Value& value) {
+    const auto* text = std::get_if<std::string_view>(&key);
+    if (text == nullptr) return;
+    const auto [index, is_new] = indices.try_emplace(*text, entries.size());
+    if (is_new) entries.emplace_back(*text, value);
+    entries[index->second].second = value;
+  };
+  if (dict.kind == Container::Kind::kPairs) {
+    for (const Value& item : dict.items) {
+      auto* const* pair = std::get_if<Container*>(&item);
+      if (pair != nullptr && (*pair)->items.size() == 2) add((*pair)->items[0], (*pair)->items[1]);
+    }
+  } else {
+    for (size_t i = 0; i + 1 < dict.items.size(); i += 2) add(dict.items[i], dict.items[i + 1]);
+  }
+  return entries;
+}
+
+/// An Error that names what the value was made by, if it was made.
+[[noreturn]] void fail_without_dictionary(const Value& value, const std::string& where) {
+  const auto* unknown = std::get_if<Unknown>(&value);
+  throw Error("the weight file does not hold a dictionary",
+              {where, unknown == nullptr ? "" : "made by " + pickle::dotted(unknown->made_by),
+               "save model.state_dict(), not the model itself"});
+}
+
+/// The outermost dictionary, or the one under "state_dict" in it.
+const Container& find_state_dict(const Value& top, const std::string& where) {
+  const Container* dict = as_dict(top);
+  if (dict == nullptr) fail_without_dictionary(top, where);
+  for (const auto& [key, value] : entries_of(*dict)) {
+    if (key != "state_dict") continue;
+    if (std::holds_alternative<Unknown>(value)) fail_without_dictionary(value, where);
+    if (as_dict(value) != nullptr) return *as_dict(value);
+  }
+  return *dict;
 }
 
 }  // namespace
@@ -20,31 +66,15 @@ PickledStateDict PickleReader::read_state_dict() {
   pickle::Machine machine(bytes_, position_, where_);
   const Value top = machine.run();
   position_ = machine.position();
-  const Container* dict = as_dict(top);
-  if (dict == nullptr) {
-    throw Error("the weight file does not hold a dictionary",
-                {where_, "", "save model.state_dict(), not the model itself"});
-  }
-  const auto for_each = [](const Container& container, const auto& visit) {
-    for (size_t i = 0; i + 1 < container.items.size(); i += 2) {
-      if (const auto* key = std::get_if<std::string_view>(&container.items[i]))
-        visit(*key, container.items[i + 1]);
-    }
-  };
-  for_each(*dict, [&](std::string_view key, const Value& value) {
-    if (key == "state_dict" && as_dict(value) != nullptr) dict = as_dict(value);
-  });
-  PickledStateDict state{{}, machine.storages()};
-  std::map<std::string_view, size_t> indices;
-  for_each(*dict, [&](std::string_view key, const Value& value) {
+  PickledStateDict state{{}, {}, machine.storage_types(), machine.unknown_types()};
+  for (const auto& [key, value] : entries_of(find_state_dict(top, where_))) {
     if (auto* const* tensor = std::get_if<const StoredTensor*>(&value)) {
-      // As in Python, a key that comes again replaces its value.
-      const auto [index, is_new] = indices.try_emplace(key, state.tensors.size());
-      if (is_new) state.tensors.emplace_back();
-      state.tensors[index->second] = **tensor;
-      state.tensors[index->second].name = key;
+      state.tensors.push_back(**tensor);
+      state.tensors.back().name = key;
+    } else if (const auto* unknown = std::get_if<Unknown>(&value)) {
+      state.unknown[std::string(key)] = pickle::dotted(unknown->made_by);
     }
-  });
+  }
   return state;
 }
 

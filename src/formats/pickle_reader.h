@@ -9,16 +9,23 @@
 
 namespace batchplus {
 
+/// Names of values and what made them, like "torch._utils._rebuild_qtensor", where that is not understood.
+using UnknownValues = std::map<std::string, std::string>;
+
 /// What a pickle says of a state dict, before its storages are known.
 struct PickledStateDict {
   std::vector<StoredTensor> tensors;
+  UnknownValues unknown;
   /// The elements' type of each storage that the pickle names, by key.
-  std::map<std::string, ElementType> storages;
+  std::map<std::string, ElementType> storage_types;
+  /// The same of storages whose type is not understood.
+  std::map<std::string, std::string> unknown_types;
 };
 
 /// Reads one or more pickles, one behind the other: the part of the pickle protocol that torch.save writes
 /// for dictionaries of tensors. Nothing is ever called or imported: the few constructors that occur are
-/// recognised by name, and every other object becomes an empty value. `where` names the file in errors.
+/// recognised by name, and of every other object only the name of its constructor is kept. `where` names the
+/// file in errors.
 class PickleReader {
  public:
   PickleReader(std::string_view bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}

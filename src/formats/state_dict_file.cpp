@@ -34,7 +34,9 @@ StateDictFile read_zip_layout(std::string_view bytes, const std::string& where) 
     for (auto& [entry, content] : entries) {
       if (entry.starts_with(folder)) file.storages[entry.substr(folder.size())] = std::move(content);
     }
-    file.tensors = PickleReader(pickle, where).read_state_dict().tensors;
+    PickledStateDict state = PickleReader(pickle, where).read_state_dict();
+    file.tensors = std::move(state.tensors);
+    file.unknown = std::move(state.unknown);
     return file;
   }
   throw Error("cannot read the weight file: no data.pkl in it", {where, "", kHint});
@@ -46,9 +48,9 @@ StateDictFile read_legacy_layout(std::string_view bytes, const std::string& wher
   PickleReader reader(bytes.substr(kLegacyMagic.size()), where);
   reader.skip();
   reader.skip();
-  const PickledStateDict state = reader.read_state_dict();
+  PickledStateDict state = reader.read_state_dict();
   const std::vector<std::string_view> keys = reader.read_texts();
-  StateDictFile file{{}, state.tensors};
+  StateDictFile file{{}, std::move(state.tensors), std::move(state.unknown)};
   size_t position = kLegacyMagic.size() + reader.position();
   for (const std::string_view text : keys) {
     const std::string key(text);
@@ -56,8 +58,10 @@ StateDictFile read_legacy_layout(std::string_view bytes, const std::string& wher
       throw Error("cannot read the weight file: " + what,
                   {fmt::format("{}, offset {}", where, position), key, kHint});
     };
-    const auto type = state.storages.find(key);
-    if (type == state.storages.end()) fail("a storage belongs to no tensor");
+    const auto type = state.storage_types.find(key);
+    if (const auto unknown = state.unknown_types.find(key); unknown != state.unknown_types.end())
+      fail(fmt::format("storages of type '{}' are not supported", unknown->second));
+    if (type == state.storage_types.end()) fail("a storage belongs to no tensor");
     int64_t elements = 0;
     if (bytes.size() - position < sizeof elements) fail("it ends early");
     std::memcpy(&elements, bytes.data() + position, sizeof elements);

@@ -13,11 +13,12 @@ namespace batchplus {
 struct StateDictFile {
   ArchiveFiles storages;
   std::vector<StoredTensor> tensors;
+  UnknownValues unknown;
 };
 
 /// Reads what torch.save(model.state_dict(), file) writes, in the zip layout or in the one before torch 1.6,
-/// also nested under "state_dict". Every tensor lies within its storage. Nothing in the file is executed.
-/// `where` names it in errors.
+/// also nested under "state_dict". Every tensor lies within its storage. Nothing in the
+/// file is executed. `where` names it in errors.
 StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where);
 
 }  // namespace batchplus

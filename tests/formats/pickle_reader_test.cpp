@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "support/expect_error.h"
+#include "util/text.h"
 
 namespace batchplus {
 namespace {
@@ -21,12 +22,44 @@ std::string pickled_text(const std::string& value) {
   return std::string(1, 'X') + std::string(reinterpret_cast<const char*>(&length), sizeof length) + value;
 }
 
-/// A pickle of {"w": _rebuild_tensor_v2(storage 0, offset, (size,), (stride,), False, None)}.
+std::string pickled_tuple(const std::vector<std::string>& items) {
+  return "(" + join(items, "") + "t";
+}
+
+/// Storage 0; `more` follows the five parts that every storage has.
+std::string pickled_storage(const std::vector<std::string>& more = {},
+                            const std::string& type = "FloatStorage") {
+  std::vector<std::string> parts = {pickled_text("storage"), "ctorch\n" + type + "\n", pickled_text("0"),
+                                    pickled_text("cpu"), pickled_number(4)};
+  parts.insert(parts.end(), more.begin(), more.end());
+  return pickled_tuple(parts) + "Q";
+}
+
+std::string pickled_call(const std::string& module, const std::string& name,
+                         const std::vector<std::string>& arguments) {
+  return "c" + module + "\n" + name + "\n" + pickled_tuple(arguments) + "R";
+}
+
+/// _rebuild_tensor_v2(storage, offset, (size,), (stride,), False, None)
+std::string pickled_tensor(int32_t offset, int32_t size, int32_t stride,
+                           const std::string& storage = pickled_storage()) {
+  return pickled_call("torch._utils", "_rebuild_tensor_v2",
+                      {storage, pickled_number(offset), pickled_tuple({pickled_number(size)}),
+                       pickled_tuple({pickled_number(stride)}), "\x89", "N"});
+}
+
+std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string dict = "}(";
+  for (const auto& [key, value] : entries) dict += pickled_text(key) + value;
+  return dict + "u";
+}
+
+std::string pickle_of(const std::string& value) {
+  return "\x80\x02" + value + ".";
+}
+
 std::string pickle_of(int32_t offset, int32_t size, int32_t stride) {
-  return std::string("\x80\x02}(") + pickled_text("w") + "ctorch._utils\n_rebuild_tensor_v2\n((" +
-         pickled_text("storage") + "ctorch\nFloatStorage\n" + pickled_text("0") + pickled_text("cpu") +
-         pickled_number(4) + "tQ" + pickled_number(offset) + "(" + pickled_number(size) + "t(" +
-         pickled_number(stride) + "t\x89NtRu.";
+  return pickle_of(pickled_dict({{"w", pickled_tensor(offset, size, stride)}}));
 }
 
 std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, const StorageSizes& storages,
@@ -59,12 +92,121 @@ TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
   expect_error([] { read_pickled_state_dict(pickle_of(0, 1, 1), {}, "x"); }, {"storage '0' is missing"});
 }
 
+TEST(PickleReader, ReadsTensorsAsTorchBefore0Point4DescribesThem) {
+  const std::string tensor =
+      pickled_call("torch._utils", "_rebuild_tensor",
+                   {pickled_storage({"N"}), pickled_number(1), pickled_tuple({pickled_number(3)}),
+                    pickled_tuple({pickled_number(1)})});
+  const auto tensors = read_pickled_state_dict(pickle_of(pickled_dict({{"w", tensor}})), {{"0", 16}}, "x");
+  ASSERT_EQ(tensors.size(), 1);
+  EXPECT_EQ(tensors[0].name, "w");
+  EXPECT_EQ(tensors[0].offset, 1);
+  EXPECT_EQ(tensors[0].sizes, (std::vector<int64_t>{3}));
+  EXPECT_EQ(tensors[0].strides, (std::vector<int64_t>{1}));
+}
+
+TEST(PickleReader, ReadsWrappedTensors) {
+  const std::string tensor = pickled_tensor(1, 3, 1);
+  // Before 0.4: the tensor alone, then (requires_grad, volatile, hooks) as the object's state.
+  const std::string state = pickled_tuple({"\x88", "\x89", "N"}) + "b";
+  for (const std::string& wrapped :
+       {pickled_call("torch.nn.parameter", "Parameter", {tensor}) + state,
+        pickled_call("torch.autograd.variable", "Variable", {tensor}) + state,
+        pickled_call("torch.nn.parameter", "Parameter", {tensor, "\x88"}),
+        pickled_call("torch._utils", "_rebuild_parameter", {tensor, "\x88", "}"})}) {
+    const auto tensors = read_pickled_state_dict(pickle_of(pickled_dict({{"w", wrapped}})), {{"0", 16}}, "x");
+    ASSERT_EQ(tensors.size(), 1) << wrapped;
+    EXPECT_EQ(tensors[0].offset, 1);
+  }
+}
+
+TEST(PickleReader, CountsOffsetsFromTheStoragesViewWhereItIsOne) {
+  // Storages may be parts of others: (key, first element, elements).
+  const auto with_view = [](const std::string& first) {
+    const std::string view = pickled_tuple({pickled_text("view"), first, pickled_number(2)});
+    return pickle_of(pickled_dict({{"w", pickled_tensor(1, 1, 1, pickled_storage({view}))}}));
+  };
+  const auto tensors = read_pickled_state_dict(with_view(pickled_number(2)), {{"0", 16}}, "x");
+  ASSERT_EQ(tensors.size(), 1);
+  EXPECT_EQ(tensors[0].storage, "0");
+  EXPECT_EQ(tensors[0].offset, 3);
+  expect_error(
+      [&] {
+        read_pickled_state_dict(with_view(pickled_number(3)), {{"0", 16}}, "x");
+      },
+      {"does not fit its storage"});
+  for (const std::string& first :
+       {std::string("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), pickled_number(-1)})
+    expect_error([&] { read_pickled_state_dict(with_view(first), {{"0", 16}}, "x"); }, {"described wrongly"});
+}
+
+TEST(PickleReader, ReadsOrderedDictsAsPython2WritesThem) {
+  // OrderedDict([["a", tensor], ["b", tensor]]) with short byte strings.
+  const auto pair = [](const std::string& key) {
+    return "](" + std::string("U\x01") + key + pickled_tensor(0, 4, 1) + "e";
+  };
+  const std::string dict =
+      pickled_call("collections", "OrderedDict", {"](" + pair("a") + pair("b") + "e"}) + "}b";
+  const auto tensors = read_pickled_state_dict(pickle_of(dict), {{"0", 16}}, "x");
+  ASSERT_EQ(tensors.size(), 2);
+  EXPECT_EQ(tensors[0].name, "a");
+  EXPECT_EQ(tensors[1].name, "b");
+}
+
 TEST(PickleReader, CallsNothingThatTheFileNames) {
   // What pickle.loads would run as os.system("touch hacked").
-  const std::string pickle = std::string("\x80\x02}(") + pickled_text("a") + "cos\nsystem\n(" +
-                             pickled_text("touch hacked") + "tRu.";
-  EXPECT_TRUE(read_pickled_state_dict(pickle, {}, "x").empty());
+  const std::string pickle =
+      pickle_of(pickled_dict({{"a", pickled_call("os", "system", {pickled_text("touch hacked")})}}));
+  const PickledStateDict state = PickleReader(pickle, "x").read_state_dict();
+  EXPECT_TRUE(state.tensors.empty());
+  EXPECT_EQ(state.unknown, (UnknownValues{{"a", "os.system"}}));
   EXPECT_FALSE(std::filesystem::exists("hacked"));
+}
+
+TEST(PickleReader, NamesWhatItDoesNotUnderstandInTheStateDictAlone) {
+  const std::string scalar = pickled_call("numpy.core.multiarray", "scalar", {"N"}) + "}b";
+  const std::string quantized =
+      pickled_call("torch._utils", "_rebuild_qtensor", {pickled_storage({}, "QInt8Storage"), "N"});
+  const std::string complex = pickled_tensor(0, 1, 1, pickled_storage({}, "ComplexFloatStorage"));
+  const std::string states = pickled_dict({{"q", quantized}, {"w", pickled_tensor(0, 4, 1)}, {"c", complex}});
+  const std::string pickle = pickle_of(pickled_dict(
+      {{"best_prec1", scalar}, {"state_dict", states}, {"optimizer", pickled_dict({{"m", quantized}})}}));
+  const PickledStateDict state = PickleReader(pickle, "x").read_state_dict();
+  ASSERT_EQ(state.tensors.size(), 1);
+  EXPECT_EQ(state.tensors[0].name, "w");
+  EXPECT_EQ(state.unknown,
+            (UnknownValues{{"q", "torch._utils._rebuild_qtensor"}, {"c", "torch.ComplexFloatStorage"}}));
+}
+
+TEST(PickleReader, NamesTheConstructorOfWhatIsNoDictionary) {
+  const std::string object = pickled_call("my.module", "Net", {}) + "}b";
+  expect_error([&] { read_pickled_state_dict(pickle_of(object), {}, "x"); },
+               {"does not hold a dictionary", "my.module.Net"});
+  expect_error(
+      [&] {
+        read_pickled_state_dict(pickle_of(pickled_dict({{"state_dict", object}})), {}, "x");
+      },
+      {"does not hold a dictionary", "my.module.Net"});
+}
+
+TEST(PickleReader, RefusesAWholeModelOfAnOldFileByItsClass) {
+  const std::string model = pickled_tuple({pickled_text("module"), "cmy.module\nNet\n",
+                                           pickled_text("net.py"), pickled_text("class Net: pass")}) +
+                            "Q)\x81}b";
+  expect_error([&] { read_pickled_state_dict(pickle_of(model), {}, "x"); },
+               {"does not hold a dictionary", "my.module.Net"});
+}
+
+TEST(PickleReader, ReplacesAValueWhoseKeyComesAgain) {
+  const std::string unknown = pickled_call("my.module", "Tensor", {});
+  const std::string tensor = pickled_tensor(0, 4, 1);
+  const auto read = [&](const std::string& first, const std::string& second) {
+    return PickleReader(pickle_of(pickled_dict({{"w", first}, {"w", second}})), "x").read_state_dict();
+  };
+  EXPECT_EQ(read(unknown, tensor).tensors.size(), 1);
+  EXPECT_TRUE(read(unknown, tensor).unknown.empty());
+  EXPECT_TRUE(read(tensor, unknown).tensors.empty());
+  EXPECT_EQ(read(tensor, unknown).unknown.size(), 1);
 }
 
 TEST(PickleReader, SurvivesDeepNestingAndCycles) {

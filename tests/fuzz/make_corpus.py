@@ -293,12 +293,24 @@ def unicode(text):
     return b"X" + struct.pack("<I", len(text)) + text
 
 
+def pickled_storage(key=b"2", kind=b"FloatStorage", part=b""):
+    return (b"(" + unicode(b"storage") + b"ctorch\n" + kind + b"\n" + unicode(key) + unicode(b"cpu") + integer(24) + part
+            + b"tQ")
+
+
+def numbers(values):
+    return b"(" + b"".join(map(integer, values)) + b"t"
+
+
 def pickled_tensor(key=b"2", kind=b"FloatStorage", offset=0, sizes=(2, 3), strides=(3, 1)):
-    storage = (b"(" + unicode(b"storage") + b"ctorch\n" + kind + b"\n" + unicode(key) + unicode(b"cpu") + integer(24)
-               + b"tQ")
-    numbers = lambda values: b"(" + b"".join(map(integer, values)) + b"t"
-    return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + integer(offset) + numbers(sizes) + numbers(strides)
-            + b"\x89}tR")
+    return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + pickled_storage(key, kind) + integer(offset) + numbers(sizes)
+            + numbers(strides) + b"\x89}tR")
+
+
+def old_tensor(part=b"N", offset=0):
+    """As torch before 0.4 wrote it, in a part of a storage."""
+    return (b"ctorch._utils\n_rebuild_tensor\n(" + pickled_storage(part=part) + integer(offset) + numbers((2,))
+            + numbers((1,)) + b"tR")
 
 
 def pickled_dict(*pairs):
@@ -342,6 +354,9 @@ def state_dict():
             pickled_dict((b"w", pickled_tensor(kind=kind + b"Storage", sizes=(4,), strides=(1,)))))
     storage = pickled_tensor(sizes=(24,), strides=(1,))
     again = b"".join(unicode(b"%d" % i) + b"h\x00" for i in range(40))
+    pair = b"](U\x01w" + old_tensor() + b"e"
+    part = lambda first: b"(" + unicode(b"p") + first + integer(4) + b"t"
+    maker = b"cmodule\n" + b"m" * 1500 + b"\n"
     text = unicode(b"t" * 1500)
     seeds.update({
         "pickle_plain": plain,
@@ -349,6 +364,18 @@ def state_dict():
         "pickle_nested": pickle(pickled_dict((b"epoch", b"K\x03"), (b"state_dict", pickled_dict((b"w", tensor))))),
         "pickle_parameter": pickle(pickled_dict(
             (b"w", b"ctorch._utils\n_rebuild_parameter\n" + tensor + b"\x88}\x87R"))),
+        "pickle_old_tensor": pickle(pickled_dict((b"state_dict", pickled_dict((b"module.w", old_tensor()))),
+                                                 (b"best_prec1", b"G" + bytes(8)))),
+        "pickle_old_parameter": pickle(pickled_dict(
+            (b"w", b"ctorch.nn.parameter\nParameter\n" + old_tensor() + b"\x85R\x88\x89N\x87b"))),
+        "pickle_old_variable": pickle(pickled_dict(
+            (b"w", b"ctorch.autograd.variable\nVariable\n" + old_tensor() + b"\x85R\x88\x89N\x87b"))),
+        "pickle_old_part": pickle(pickled_dict((b"w", old_tensor(part(integer(8)), 1)))),
+        "pickle_old_part_beyond": pickle(pickled_dict((b"w", old_tensor(part(b"\x8a\x08" + b"\xff" * 7 + b"\x7f"), 1)))),
+        "pickle_pairs": pickle(b"ccollections\nOrderedDict\n](" + pair + b"e\x85R}b"),
+        "pickle_pairs_again": pickle(b"ccollections\nOrderedDict\nq\x00](" + b"K\x01" * 800 + b"e\x85q\x010" + b"(" + b"h\x00h\x01R" * 300 + b"t"),
+        "pickle_long_maker": pickle(maker + b"q\x00)Rq\x010}(" + b"".join(b"U\x02%02dh\x01" % i for i in range(100)) + b"u"),
+        "pickle_module": pickle(b"(" + unicode(b"module") + b"cm\nNet\n" + unicode(b"net.py") + unicode(b"") + b"tQ)\x81}b"),
         "pickle_setitem": pickle(b"}" + unicode(b"w") + tensor + b"s"),
         "pickle_scalar": pickle(pickled_dict((b"w", pickled_tensor(sizes=(), strides=())))),
         "pickle_empty": pickle(pickled_dict((b"w", pickled_tensor(b"0", sizes=(0, 5), strides=(5, 1))))),
@@ -370,6 +397,9 @@ def state_dict():
         "pickle_framed": b"\x80\x04\x95" + struct.pack("<Q", 3) + b"}\x94.",
         "pickle_marks": pickle(b"(((((tttt}0}"),
         "pickle_unknown_opcode": pickle(b"\xff"),
+        "legacy_old_tensor": legacy_file(pickle(pickled_dict((b"w", old_tensor(part(integer(8)), 1)))), [b"2"], [bytes(96)]),
+        "legacy_complex": legacy_file(pickle(pickled_dict((b"w", pickled_tensor(kind=b"ComplexFloatStorage")))), [b"2"],
+                                      [bytes(96)]),
         "legacy": legacy_file(plain, [b"2"], [bytes(96)]),
         "legacy_short": legacy_file(plain, [b"2"], [bytes(96)])[:-20],
         "legacy_unknown_key": legacy_file(plain, [b"7"], [bytes(96)]),
