@@ -83,13 +83,13 @@ Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) 
 int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const NetworkInfo network = find_network(command.model);
   const DatasetInfo info = find_dataset(command.dataset);
-  const StateDict weights = read_weights(command.weights);
+  StateDictFile weights = read_weight_file(command.weights);
   const Dataset dataset = load_dataset(info, data_directory(command.directory));
   const Normalization normalization = parse_normalization(command.normalize, dataset);
   const Model model = build_network(
       network, {.channels = dataset.channels(), .side = dataset.height(), .classes = dataset.classes()},
       /*seed=*/0);
-  load_state_dict(*model.module, weights, command.weights);
+  load_weights(*model.module, std::move(weights), command.weights);
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
   RunConfig config;

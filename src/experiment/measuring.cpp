@@ -100,10 +100,10 @@ Json to_json(const std::vector<Quantity>& quantities) {
 
 MeasureResult run_measurement(RunConfig config, const MeasureRequest& request) {
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "--quantities");
-  const StateDict weights = read_weights(request.weights);
+  StateDictFile weights = read_weight_file(request.weights);
   const RunData data = load_run_data(config);
   const Model model = build_run_network(config, data.dataset);
-  load_state_dict(*model.module, weights, request.weights.string());
+  load_weights(*model.module, std::move(weights), request.weights.string());
   model.module->to(request.device);
   FlatParameters parameters(*model.module);
 

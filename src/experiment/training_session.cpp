@@ -52,7 +52,7 @@ std::string describe_metrics(const std::vector<Quantity>& metrics) {
 /// The config's network with its initial weights, on the device.
 Model initial_network(const RunConfig& config, const RunData& data, torch::Device device) {
   Model model = build_run_network(config, data.dataset);
-  if (!config.init.empty()) load_state_dict(*model.module, read_weights(config.init), config.init);
+  if (!config.init.empty()) load_weights(*model.module, read_weight_file(config.init), config.init);
   model.module->to(device);
   return model;
 }

@@ -2,9 +2,6 @@
 
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <map>
 
 #include "formats/checkpoint_file.h"
 #include "util/error.h"
@@ -94,58 +91,10 @@ StateDict on_cpu_and_contiguous(const StateDict& state) {
   return copies;
 }
 
-void collect(const torch::nn::Module& module, const std::string& prefix, StateDict& state) {
-  for (const auto& item : module.named_parameters(/*recurse=*/false))
-    state.emplace_back(prefix + item.key(), item.value());
-  for (const auto& item : module.named_buffers(/*recurse=*/false)) {
-    if (item.value().defined()) state.emplace_back(prefix + item.key(), item.value());
-  }
-  for (const auto& child : module.named_children())
-    collect(*child.value(), prefix + child.key() + ".", state);
-}
-
 }  // namespace
 
-StateDict state_dict(const torch::nn::Module& module) {
-  StateDict state;
-  collect(module, "", state);
-  return state;
-}
-
-void load_state_dict(torch::nn::Module& module, StateDict state, const std::string& where) {
-  std::map<std::string, torch::Tensor> given;
-  for (auto& [name, tensor] : state) {
-    if (name.starts_with(kReservedPrefix)) continue;
-    constexpr std::string_view kPrefix = "module.";
-    given[name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name] = tensor;
-  }
-  std::vector<std::string> problems;
-  const StateDict targets = state_dict(module);
-  std::vector<std::pair<torch::Tensor, torch::Tensor>> copies;
-  for (const auto& [name, target] : targets) {
-    const auto entry = given.find(name);
-    if (entry == given.end()) {
-      if (!name.ends_with("num_batches_tracked")) problems.push_back("missing " + name);
-      continue;
-    }
-    if (entry->second.sizes() != target.sizes()) {
-      problems.push_back(fmt::format("{} has shape [{}] instead of [{}]", name,
-                                     fmt::join(entry->second.sizes(), ","), fmt::join(target.sizes(), ",")));
-    }
-    copies.emplace_back(target, entry->second);
-    given.erase(entry);
-  }
-  for (const auto& [name, tensor] : given) problems.push_back("unexpected " + name);
-  if (!problems.empty()) {
-    throw Error("the weights do not fit the network", {where, fmt::format("{}", fmt::join(problems, "; ")),
-                                                       "check --model and the number of classes"});
-  }
-  const torch::NoGradGuard no_grad;
-  for (const auto& [target, source] : copies) target.copy_(source);
-}
-
-StateDict read_weights(const fs::path& path) {
-  return to_tensors(read_state_dict_file(read_file(path), path.string()));
+StateDictFile read_weight_file(const fs::path& path) {
+  return read_state_dict_file(read_file(path), path.string());
 }
 
 StateDict to_tensors(StateDictFile file) {
@@ -158,6 +107,15 @@ StateDict to_tensors(StateDictFile file) {
     state.emplace_back(tensor.name, whole.as_strided(tensor.sizes, tensor.strides, tensor.offset).clone());
   }
   return state;
+}
+
+StateDict read_weights(const fs::path& path) {
+  return to_tensors(read_weight_file(path));
+}
+
+void load_weights(torch::nn::Module& module, StateDictFile file, const std::string& where) {
+  const UnknownValues unknown = std::move(file.unknown);
+  load_state_dict(module, to_tensors(std::move(file)), where, unknown);
 }
 
 std::string encode_weights(const StateDict& state) {

@@ -3,28 +3,20 @@
 #include <filesystem>
 #include <string>
 
-#include "core/named_tensors.h"
 #include "formats/state_dict_file.h"
+#include "networks/state_dict.h"
 
 namespace batchplus {
 
-/// In the order of the file or module.
-using StateDict = NamedTensors;
+/// What torch.save(model.state_dict(), file) writes, in all layouts that read_state_dict_file takes.
+StateDictFile read_weight_file(const std::filesystem::path& path);
 
-/// Parameters and buffers with the names and the order of PyTorch's state_dict(). The tensors are the
-/// module's own.
-StateDict state_dict(const torch::nn::Module& module);
-
-/// Copies `state` into the module. A leading "module." is stripped; num_batches_tracked may be missing; what
-/// a checkpoint holds besides the network is passed over.
-/// All missing, unexpected and wrong-shaped names are listed in one Error, and then nothing was changed.
-void load_state_dict(torch::nn::Module& module, StateDict state, const std::string& where);
-
-/// Reads what torch.save(model.state_dict(), file) writes (zip format), also nested under "state_dict".
+/// The tensors of such a file.
+StateDict to_tensors(StateDictFile file);
 StateDict read_weights(const std::filesystem::path& path);
 
-/// The tensors of such a file once it is in memory.
-StateDict to_tensors(StateDictFile file);
+/// Copies the file's tensors into the module as load_state_dict does. `where` names the file.
+void load_weights(torch::nn::Module& module, StateDictFile file, const std::string& where);
 
 /// The bytes of a file that torch.load returns as an OrderedDict of tensors, `weights_only` included.
 std::string encode_weights(const StateDict& state);

@@ -42,10 +42,11 @@ TEST(StateDict, HasPyTorchsNamesInPyTorchsOrder) {
   }
 }
 
-TEST(ReadWeights, ReadsNestedDataParallelAndLegacyFilesAlike) {
+TEST(ReadWeights, ReadsNestedDataParallelAndOldFilesAlike) {
   auto plain = network();
   load_state_dict(*plain, read_weights(fixture("smallcnn_plain.pt")), "plain");
-  for (const char* name : {"smallcnn_nested.pt", "smallcnn_data_parallel.pt", "smallcnn_legacy.pth"}) {
+  for (const char* name : {"smallcnn_nested.pt", "smallcnn_data_parallel.pt", "smallcnn_legacy.pth",
+                           "smallcnn_torch_0.3.pth", "smallcnn_python_2.pth"}) {
     auto other = network();
     load_state_dict(*other, read_weights(fixture(name)), name);
     for (const auto& item : plain->named_parameters()) {
@@ -66,6 +67,28 @@ TEST(ReadWeights, RebuildsViewsOfALargerStorage) {
 
 TEST(ReadWeights, RefusesAWholeModelWithoutRunningIt) {
   expect_error([] { read_weights(fixture("whole_model.pt")); }, {"state_dict"});
+}
+
+TEST(LoadWeights, NamesTheConstructorThatItDoesNotUnderstand) {
+  auto module = network();
+  const std::string before = weights_sha256(state_dict(*module));
+  const auto load = [&] {
+    load_weights(*module, read_weight_file(fixture("smallcnn_quantized.pt")), "file.pt");
+  };
+  expect_error(load, {"file.pt", "fc1.weight, fc2.weight made by torch._utils._rebuild_qtensor",
+                      "not understood", "torch.save(model.state_dict(), file)"});
+  EXPECT_EQ(weights_sha256(state_dict(*module)), before);
+}
+
+TEST(LoadWeights, PassesOverWhatTheNetworkDoesNotNeed) {
+  const auto module = network();
+  const Scratch scratch;
+  write_weights(scratch / "w.pt", state_dict(*module));
+  StateDictFile file = read_weight_file(scratch / "w.pt");
+  file.unknown = {{"module.args", "argparse.Namespace"}, {"bn1.num_batches_tracked", "numpy.int64"}};
+  std::erase_if(file.tensors,
+                [](const StoredTensor& tensor) { return tensor.name == "bn1.num_batches_tracked"; });
+  EXPECT_NO_THROW(load_weights(*module, file, "w.pt"));
 }
 
 TEST(WriteWeights, ReadsBackTheSameBits) {
@@ -105,9 +128,25 @@ TEST(LoadStateDict, ListsEverythingThatIsWrongAndChangesNothing) {
   EXPECT_EQ(weights_sha256(state_dict(*module)), before);
 }
 
+TEST(LoadStateDict, SaysTheFirstFewOfEachSortAndHowManyMore) {
+  const auto module = network();
+  const size_t parameters = module->parameters().size();
+  StateDict state;
+  for (int i = 0; i < 5; ++i) state.emplace_back("extra." + std::to_string(i), torch::zeros({1}));
+  try {
+    load_state_dict(*module, state, "file.pt");
+    FAIL() << "an Error was expected";
+  } catch (const Error& problem) {
+    // Parameters and, of three BatchNorms, two statistics each.
+    EXPECT_EQ(problem.details().value, "missing conv1.weight, bn1.weight, bn1.bias and " +
+                                           std::to_string(parameters + 6 - 3) +
+                                           " more; unexpected extra.0, extra.1, extra.2 and 2 more");
+  }
+}
+
 TEST(ReadWeights, RefusesEveryTruncationOfAFile) {
   const Scratch scratch;
-  for (const char* name : {"smallcnn_plain.pt", "smallcnn_legacy.pth"}) {
+  for (const char* name : {"smallcnn_plain.pt", "smallcnn_legacy.pth", "smallcnn_torch_0.3.pth"}) {
     const std::string whole = read_file(fixture(name));
     for (size_t size = 0; size < whole.size(); size += 97) {
       write_file_atomically(scratch / "cut.pt", whole.substr(0, size));
