@@ -27,8 +27,9 @@ struct MeasureCommand {
 RunConfig config_of(const MeasureCommand& command) {
   RunConfig config;
   if (!command.run.empty()) {
+    const RunLayout layout{command.run};
     config = defaults_of_older_runs();
-    read_config_file(config, RunLayout{command.run}.config());
+    parse_config(config, read_config(layout), layout.config().string());
   } else {
     for (const char* needed : {"model", "dataset"}) {
       if (command.overrides.has(needed)) continue;
@@ -96,8 +97,10 @@ void print_result(const MeasureResult& result, bool is_per_layer) {
 
 int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
   const fs::path weights = weights_of(command);
+  const fs::path run = command.weights.empty() ? command.run : "";
   const MeasureResult result = run_measurement(config_of(command), {.quantities = command.quantities,
                                                                     .weights = weights,
+                                                                    .run = run,
                                                                     .device = parse_device(options.device),
                                                                     .out = command.out,
                                                                     .is_quiet = options.is_quiet});

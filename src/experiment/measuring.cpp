@@ -101,6 +101,10 @@ Json to_json(const std::vector<Quantity>& quantities) {
 MeasureResult run_measurement(RunConfig config, const MeasureRequest& request) {
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "--quantities");
   StateDictFile weights = read_weight_file(request.weights);
+  if (!request.run.empty()) {
+    require_checksum(read_status(RunLayout{request.run}), "weights_sha256",
+                     weights_sha256(to_tensors(weights)), request.weights);
+  }
   const RunData data = load_run_data(config);
   const Model model = build_run_network(config, data.dataset);
   load_weights(*model.module, std::move(weights), request.weights.string());

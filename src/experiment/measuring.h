@@ -22,6 +22,8 @@ struct MeasureRequest {
   /// Groups of quantities.
   std::string quantities = "all";
   std::filesystem::path weights;
+  /// The run that ended with these weights, as its status.json must confirm; empty: of no run.
+  std::filesystem::path run;
   torch::Device device = torch::kCPU;
   /// Where to write measure.json, sample_norms.csv and layer_norms.csv; empty: nowhere.
   std::filesystem::path out;

@@ -25,14 +25,6 @@ Json parse_json(const std::string& text, const std::string& where) {
   }
 }
 
-/// An Error unless the bytes are those whose SHA-256 stands under `key`, if there is one.
-void require_checksum(const Json& status, const char* key, const std::string& bytes, const fs::path& path) {
-  if (!status.contains(key)) return;
-  const std::string computed = sha256_hex(bytes);
-  if (status[key] == computed) return;
-  throw Error("the file is not as it was written", {path.string(), "SHA-256 " + computed, kDamagedHint});
-}
-
 bool has_ended(const Json& status) {
   return status["status"] == "done" || status["status"] == "diverged";
 }
@@ -130,7 +122,7 @@ Json read_status(const RunLayout& layout) {
 std::string read_config(const RunLayout& layout) {
   const Json status = read_status(layout);
   std::string config = read_file(layout.config());
-  require_checksum(status, kConfigChecksum, config, layout.config());
+  require_checksum(status, kConfigChecksum, sha256_hex(config), layout.config());
   return config;
 }
 
@@ -139,10 +131,10 @@ RunRecord read_run(const fs::path& root) {
   RunRecord run;
   run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
-  require_checksum(run.status, kConfigChecksum, run.config_toml, layout.config());
+  require_checksum(run.status, kConfigChecksum, sha256_hex(run.config_toml), layout.config());
   run.provenance = parse_json(read_file(layout.provenance()), layout.provenance().string());
   const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
-  require_checksum(run.status, kMetricsChecksum, metrics, layout.metrics());
+  require_checksum(run.status, kMetricsChecksum, sha256_hex(metrics), layout.metrics());
   int line_number = 0;
   for (const auto& line : split(metrics.substr(0, metrics.rfind('\n') + 1), '\n')) {
     ++line_number;
@@ -150,6 +142,12 @@ RunRecord read_run(const fs::path& root) {
     run.metrics.push_back(parse_json(line, fmt::format("{}:{}", layout.metrics().string(), line_number)));
   }
   return run;
+}
+
+void require_checksum(const Json& status, const std::string& key, const std::string& computed,
+                      const fs::path& path) {
+  if (!status.contains(key) || status[key] == computed) return;
+  throw Error("the file is not as it was written", {path.string(), "SHA-256 " + computed, kDamagedHint});
 }
 
 std::string read_status_word(const fs::path& root) {

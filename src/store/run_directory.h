@@ -86,6 +86,11 @@ Json read_status(const RunLayout& layout);
 /// The config.toml that status.json vouches for; an Error when either is damaged.
 std::string read_config(const RunLayout& layout);
 
+/// An Error that names the file unless `computed` is the SHA-256 which stands under `key` in status.json, if
+/// one does.
+void require_checksum(const Json& status, const std::string& key, const std::string& computed,
+                      const std::filesystem::path& path);
+
 /// "running", "interrupted", "done" or "diverged"; empty where there is no run, or none that can be read.
 std::string read_status_word(const std::filesystem::path& root);
 

@@ -121,6 +121,49 @@ TEST(Measure, OfAWeightFileNeedsToKnowNetworkAndData) {
   EXPECT_TRUE(result_of(batchplus(with))["loss_gap"]["value"].is_number());
 }
 
+TEST(Measure, RefusesADamagedRunByTheNameOfTheFile) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run", "--epochs", "1"}));
+  result_of(train({"--out", scratch / "other", "--epochs", "1", "--seed", "2"}));
+  const auto measure = [&](std::vector<std::string> options) {
+    options.insert(options.begin(),
+                   {"measure", scratch / "run", "--quantities", "gaps", "--quiet", "--json"});
+    return batchplus(options);
+  };
+  const auto expect_refused = [&](const char* file, const std::string& content) {
+    const std::filesystem::path path = scratch / "run" / file;
+    const std::string whole = read_file(path);
+    write_file_atomically(path, content);
+    const ProcessResult process = measure({});
+    EXPECT_EQ(process.exit_code, 2) << file << process.output;
+    EXPECT_THAT(process.output, HasSubstr(path.string()));
+    write_file_atomically(path, whole);
+  };
+  const auto with = [&](const char* file, const std::string& before, const std::string& after) {
+    std::string content = read_file(scratch / "run" / file);
+    const size_t position = content.find(before);
+    EXPECT_NE(position, std::string::npos) << file << " has no " << before;
+    return content.replace(position, before.size(), after);
+  };
+  expect_refused("config.toml", with("config.toml", "inner_batch = 32", "inner_batch = 64"));
+  expect_refused("status.json", with("status.json", "\"done\"", "\"gone\""));
+  // A file without a fault of its own, but not the weights that the run ended with.
+  expect_refused("weights.pt", read_file(scratch / "other" / "weights.pt"));
+  EXPECT_TRUE(result_of(measure({}))["loss_gap"]["value"].is_number()) << "all is as it was";
+  EXPECT_TRUE(
+      result_of(measure({"--weights", scratch / "other" / "weights.pt"}))["loss_gap"]["value"].is_number())
+      << "somebody else's weights may be measured when they are asked for";
+}
+
+TEST(Measure, TakesARunFromBeforeChecksums) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run", "--epochs", "1"}));
+  write_file_atomically(scratch / "run" / "status.json", R"({"format_version": 1, "status": "done"})");
+  const json result =
+      result_of(batchplus({"measure", scratch / "run", "--quantities", "gaps", "--quiet", "--json"}));
+  EXPECT_TRUE(result["loss_gap"]["value"].is_number());
+}
+
 TEST(Measure, WritesNormsOfEverySampleAndLayer) {
   const Scratch scratch;
   result_of(train({"--out", scratch / "run"}));
