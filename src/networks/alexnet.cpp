@@ -24,12 +24,12 @@ AlexNet::AlexNet(const Options& options) {
 }
 
 torch::Tensor AlexNet::forward(const torch::Tensor& images) {
-  torch::Tensor x = ops::max_pool(conv1_->relu(images), 2);  // [N,w,8,8] to [N,w,4,4]
-  x = ops::max_pool(conv2_->relu(x), 2);                     // [N,3w,2,2]
-  x = conv3_->relu(x);                                       // [N,6w,2,2]
-  x = conv4_->relu(x);                                       // [N,4w,2,2]
-  x = ops::max_pool(conv5_->relu(x), 2);                     // [N,4w,1,1]
-  return classifier_->forward(x.flatten(1));                 // [N, classes]
+  torch::Tensor x = ops::max_pool(conv1_->relu(images), 2, conv1_->kernels());  // [N,w,8,8] to [N,w,4,4]
+  x = ops::max_pool(conv2_->relu(x), 2, conv2_->kernels());                     // [N,3w,2,2]
+  x = conv3_->relu(x);                                                          // [N,6w,2,2]
+  x = conv4_->relu(x);                                                          // [N,4w,2,2]
+  x = ops::max_pool(conv5_->relu(x), 2, conv5_->kernels());                     // [N,4w,1,1]
+  return classifier_->forward(x.flatten(1));                                    // [N, classes]
 }
 
 }  // namespace batchplus

@@ -171,9 +171,9 @@ torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& s
 
 namespace ops {
 
-torch::Tensor max_pool(const torch::Tensor& x, int64_t side) {
-  const bool is_own =
-      has_own_kernels() && own::takes(x) && x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+torch::Tensor max_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
+  const bool is_own = kernels != Kernels::kAten && has_own_kernels() && own::takes(x) &&
+                      x.is_contiguous(torch::MemoryFormat::ChannelsLast);
   return is_own ? own::max_pool(x, side) : at::max_pool2d(x, side);
 }
 

@@ -169,8 +169,9 @@ class BatchNorm : public Layer {
 // Qualified names keep them apart from ATen's.
 namespace ops {
 
-/// Windows of `side` x `side` beside each other.
-torch::Tensor max_pool(const torch::Tensor& x, int64_t side);
+/// Windows of `side` x `side` beside each other. `kernels`: those of the layer before. Own ones have
+/// libtorch's bits and all its derivatives.
+torch::Tensor max_pool(const torch::Tensor& x, int64_t side, Kernels kernels);
 torch::Tensor average_pool(const torch::Tensor& x, int64_t side);
 /// The mean over each whole map: [N,C,H,W] to [N,C].
 torch::Tensor global_average_pool(const torch::Tensor& x);

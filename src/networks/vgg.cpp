@@ -48,7 +48,7 @@ torch::Tensor Vgg::forward(const torch::Tensor& images) {
   for (const Stage& stage : stages_) {
     for (size_t i = 0; i < stage.convolutions.size(); ++i)
       x = stage.norms[i]->relu(stage.convolutions[i]->forward(x));
-    x = ops::max_pool(x, 2);
+    x = ops::max_pool(x, 2, stage.norms.back()->kernels());
   }
   x = ops::dropout(fc1_->relu(x.flatten(1)), dropout_, is_training());  // [N,8w]
   x = ops::dropout(fc2_->relu(x), dropout_, is_training());

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/processor.h"
+#include "kernels/trace.h"
+#include "networks/layers.h"
+#include "networks/registry.h"
 #include "objective/loss.h"
 #include "support/rig.h"
 
@@ -52,6 +56,25 @@ TEST(GradientOracle, IsAMeanOverTheBatch) {
                        .inner(0));
   const torch::Tensor mean = (rig.gradient(halves.inner(0)) + rig.gradient(halves.inner(1))) / 2;
   EXPECT_LT(largest_difference(both, mean), 1e-6);  // float sums of eight terms of order 0.1
+}
+
+// --kernels aten: libtorch computes all of every network, and none of this project's kernels runs.
+TEST(GradientOracle, RunsNoOwnKernelWithLibtorchs) {
+  if (!has_own_kernels()) GTEST_SKIP() << "this processor has no own kernels";
+  for (const NetworkInfo& info : networks()) {
+    const auto calls = [&](Kernels kernels) {
+      Rig rig(build_network(info, {}, /*seed=*/1));
+      use_kernels(*rig.model.module, kernels);
+      const torch::Tensor images = torch::rand({2, 3, 32, 32}).contiguous(rig.model.memory_format);
+      const KernelTrace trace;
+      rig.gradient({images, torch::tensor({1, 2})});
+      std::vector<std::string> descriptions;
+      for (const auto& [description, totals] : trace.totals()) descriptions.push_back(description);
+      return descriptions;
+    };
+    EXPECT_EQ(calls(Kernels::kAten), std::vector<std::string>{}) << info.name;
+    EXPECT_FALSE(calls(Kernels::kFast).empty()) << info.name;
+  }
 }
 
 TEST(GradientOracle, CountsEverySampleOfEveryGradient) {
