@@ -22,9 +22,9 @@ double positive(const std::string& text, const std::string& whole, const std::st
 
 }  // namespace
 
-CheckpointSchedule CheckpointSchedule::parse(const std::string& text, const std::string& where) {
+CheckpointSchedule CheckpointSchedule::parse(const std::string& text, const std::string& where, Clock clock) {
   static const std::map<char, double> kUnits = {{'s', 1}, {'m', 60}, {'h', 3600}};
-  CheckpointSchedule schedule;
+  CheckpointSchedule schedule(std::move(clock));
   if (text == "never") return schedule;
   for (const std::string& part : split(text, ',')) {
     if (part.empty()) throw Error("not a checkpoint schedule", {where, text, kHint});
@@ -40,7 +40,7 @@ CheckpointSchedule CheckpointSchedule::parse(const std::string& text, const std:
 bool CheckpointSchedule::is_due(const TrainState& state) const {
   if (!epochs_ && !seconds_) return false;
   if (state.is_over) return !was_over_;
-  if (seconds_ && since_.seconds() >= *seconds_) return true;
+  if (seconds_ && clock_() - last_seconds_ >= *seconds_) return true;
   // The end of an epoch is a moment later, after its record.
   const bool has_record_to_come = state.outer_batches > 0 && state.last.epoch == std::floor(state.last.epoch);
   constexpr double kRounding = 1e-9;
@@ -50,7 +50,7 @@ bool CheckpointSchedule::is_due(const TrainState& state) const {
 void CheckpointSchedule::restart(const TrainState& state) {
   last_epoch_ = state.last.epoch;
   was_over_ = state.is_over;
-  since_ = Stopwatch();
+  last_seconds_ = clock_();
 }
 
 }  // namespace batchplus

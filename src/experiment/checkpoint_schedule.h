@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,8 +13,13 @@ namespace batchplus {
 /// s and h), "1,10m" at whichever comes first, "never".
 class CheckpointSchedule {
  public:
-  /// An Error names `where` when the text is not a schedule.
-  static CheckpointSchedule parse(const std::string& text, const std::string& where);
+  /// Seconds since some moment that stays the same.
+  using Clock = std::function<double()>;
+
+  /// An Error names `where` when the text is not a schedule. A test hands a clock of its own in.
+  static CheckpointSchedule parse(
+      const std::string& text, const std::string& where,
+      Clock clock = [since = Stopwatch()] { return since.seconds(); });
 
   /// Asked at every boundary of the training.
   bool is_due(const TrainState& state) const;
@@ -21,11 +27,14 @@ class CheckpointSchedule {
   void restart(const TrainState& state);
 
  private:
+  explicit CheckpointSchedule(Clock clock) : clock_(std::move(clock)), last_seconds_(clock_()) {}
+
   std::optional<double> epochs_;
   std::optional<double> seconds_;
+  Clock clock_;
   double last_epoch_ = 0;
+  double last_seconds_ = 0;
   bool was_over_ = false;
-  Stopwatch since_;
 };
 
 }  // namespace batchplus

@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "support/expect_error.h"
-#include "support/running.h"
 
 namespace batchplus {
 namespace {
@@ -32,11 +33,28 @@ TEST(CheckpointSchedule, TakesPartsOfEpochs) {
 }
 
 TEST(CheckpointSchedule, TakesWhicheverComesFirst) {
-  CheckpointSchedule schedule = CheckpointSchedule::parse("1,0.02s", "test");
+  double seconds = 1000;
+  CheckpointSchedule schedule = CheckpointSchedule::parse("1,5m", "test", [&] { return seconds; });
   EXPECT_TRUE(schedule.is_due(after(1, 0)));
-  EXPECT_FALSE(CheckpointSchedule::parse("1,5m", "test").is_due(after(0.1, 1)));
-  testing::sleep_for(0.03);
+  seconds += 299;
+  EXPECT_FALSE(schedule.is_due(after(0.1, 1)));
+  seconds += 1;
   EXPECT_TRUE(schedule.is_due(after(0.1, 1)));
+  schedule.restart(after(0.1, 1));
+  EXPECT_FALSE(schedule.is_due(after(0.2, 2))) << "the time counts from the last one";
+  seconds += 300;
+  EXPECT_TRUE(schedule.is_due(after(0.2, 2)));
+}
+
+TEST(CheckpointSchedule, TakesSecondsMinutesAndHours) {
+  for (const auto& [text, due] : std::map<std::string, double>{{"90s", 90}, {"1.5m", 90}, {"2h", 7200}}) {
+    double seconds = 0;
+    const CheckpointSchedule schedule = CheckpointSchedule::parse(text, "test", [&] { return seconds; });
+    seconds = due - 1;
+    EXPECT_FALSE(schedule.is_due(after(0.1, 1))) << text;
+    seconds = due;
+    EXPECT_TRUE(schedule.is_due(after(0.1, 1))) << text;
+  }
 }
 
 TEST(CheckpointSchedule, SavesTheEndOnceAndNeverMeansNever) {
