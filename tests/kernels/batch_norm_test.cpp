@@ -6,6 +6,7 @@
 
 #include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "support/machine.h"
 #include "support/rounding.h"
 
 namespace batchplus {
@@ -18,9 +19,7 @@ const std::vector<Case> kCases = {
     {4, 16, 32, 32}, {3, 12, 9, 7}, {1, 1, 5, 5}, {2, 168, 8, 8}, {130, 45, 2, 2}};
 
 class BatchNormKernels : public ::testing::Test {
-  void SetUp() override {
-    if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
-  }
+  void SetUp() override { testing::machine_has("avx2", has_own_kernels()); }
 };
 
 /// BatchNorm, sum, max(0, .) in double precision, with gradients.

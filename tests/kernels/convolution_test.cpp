@@ -8,6 +8,7 @@
 
 #include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "support/machine.h"
 #include "support/rounding.h"
 
 namespace batchplus {
@@ -176,9 +177,7 @@ class WinogradInTheory {
 };
 
 class ConvolutionKernels : public ::testing::Test {
-  void SetUp() override {
-    if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
-  }
+  void SetUp() override { testing::machine_has("avx2", has_own_kernels()); }
 };
 
 // The patches' products are ordinary sums.

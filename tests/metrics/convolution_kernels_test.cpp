@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "metrics/convolution_rule.h"
+#include "support/machine.h"
 
 namespace batchplus {
 namespace {
@@ -49,7 +50,7 @@ struct Case {
 constexpr double kTolerance = 2e-5;
 
 TEST(ConvolutionKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
-  if (!has_convolution_kernels()) GTEST_SKIP() << "this processor has no AVX2";
+  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
   for (const Layer& layer : kLayers) {
     const Case c(layer, 5);
     const torch::Tensor sum = torch::full({layer.out, layer.kernel, layer.kernel, layer.in}, 9.0);
@@ -67,7 +68,7 @@ TEST(ConvolutionKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
 }
 
 TEST(ConvolutionKernels, GramMatricesGiveTheSameNorms) {
-  if (!has_convolution_kernels()) GTEST_SKIP() << "this processor has no AVX2";
+  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
   for (const Layer& layer : kLayers) {
     if (layer.side > 16) continue;
     const Case c(layer, 5);
@@ -81,7 +82,7 @@ TEST(ConvolutionKernels, GramMatricesGiveTheSameNorms) {
 }
 
 TEST(ConvolutionKernels, MoreThreadsThanSamplesLeaveTheSumWhole) {
-  if (!has_convolution_kernels()) GTEST_SKIP() << "this processor has no AVX2";
+  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
   const int before = at::get_num_threads();
   at::set_num_threads(4);
   const Case c({16, 16, 8, 3, 1, 1}, 1);

@@ -7,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <optional>
 #include <random>
 
+#include "support/environment.h"
 #include "support/expect_error.h"
 #include "support/http_server.h"
 #include "support/scratch.h"
@@ -23,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
+using testing::Environment;
 using testing::expect_error;
 using ::testing::HasSubstr;
 using testing::HttpReply;
@@ -30,23 +30,6 @@ using testing::HttpRequest;
 using testing::HttpServer;
 using testing::LocalPort;
 using testing::Scratch;
-
-/// An environment variable with another value (or none) until the end of the scope.
-class Environment {
- public:
-  Environment(std::string name, const char* value) : name_(std::move(name)) {
-    if (const char* old = std::getenv(name_.c_str())) old_ = old;
-    set(value);
-  }
-  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  void set(const char* value) const { value ? ::setenv(name_.c_str(), value, 1) : ::unsetenv(name_.c_str()); }
-  std::string name_;
-  std::optional<std::string> old_;
-};
 
 std::string random_bytes(size_t size, uint32_t seed = 1) {
   std::mt19937 generator(seed);
