@@ -90,15 +90,17 @@ TEST_F(Faults, ASignalSavesTheRunAndTheExitCodeNamesIt) {
 }
 
 TEST_F(Faults, ASecondSignalEndsItAtOnce) {
-  // One outer step takes longer than all the rest of the test.
+  // One outer step takes longer than all the rest of the test. A checkpoint at its beginning tells of it.
   ChildProcess child(program({"train", "--quiet", "--out", run.string(), "--model", "smallcnn", "--method",
-                              "svrg", "--epochs", "1", "--threads", "1"}),
+                              "svrg", "--epochs", "1", "--threads", "1", "--checkpoint-every", "1e-9s"}),
                      log);
-  ASSERT_TRUE(wait_until([&] { return fs::exists(run / "status.json"); }));
-  testing::sleep_for(0.3);
+  ASSERT_TRUE(wait_until([&] { return has_checkpoint(); }));
   child.send(SIGTERM);
-  testing::sleep_for(0.3);
-  EXPECT_FALSE(child.exit_code()) << "the first one waits for the outer step";
+  ASSERT_TRUE(wait_until([&] { return child.exit_code() || testing::has_taken(child, SIGTERM); }));
+  const double computed = child.exit_code() ? 0 : testing::computed_seconds(child);
+  ASSERT_TRUE(
+      wait_until([&] { return child.exit_code() || testing::computed_seconds(child) > computed + 0.1; }));
+  ASSERT_FALSE(child.exit_code()) << "the first one waits for the outer step";
   child.send(SIGTERM);
   EXPECT_EQ(wait_for(child), 128 + SIGTERM) << read_file(log);
   EXPECT_EQ(json::parse(read_file(run / "status.json"))["status"], "running")

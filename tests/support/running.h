@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,6 +36,28 @@ inline bool wait_until(const std::function<bool()>& is_so) {
 inline int wait_for(ChildProcess& process) {
   wait_until([&] { return process.exit_code().has_value(); });
   return process.exit_code().value_or(-1);
+}
+
+/// Whether a process has no such signal before it any more: it took the one that it was sent.
+inline bool has_taken(const ChildProcess& process, int signal) {
+  std::ifstream status(fmt::format("/proc/{}/status", process.id()));
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigPnd:") && !line.starts_with("ShdPnd:")) continue;
+    constexpr int kHexadecimal = 16;
+    const uint64_t pending = std::stoull(line.substr(line.find('\t') + 1), nullptr, kHexadecimal);
+    if ((pending >> (signal - 1) & 1) != 0) return false;
+  }
+  return true;
+}
+
+/// What a process has computed so far, in seconds of one core.
+inline double computed_seconds(const ChildProcess& process) {
+  std::string stat;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", process.id())), stat);
+  // "14  utime", counted from 1; the second field is the name in parentheses and may hold anything.
+  constexpr size_t kTicks = 14 - 3;
+  const std::vector<std::string> fields = split(stat.substr(stat.rfind(')') + 2), ' ');
+  return std::stod(fields.at(kTicks)) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 /// The program with these arguments, beside the test.
