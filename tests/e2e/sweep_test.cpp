@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "support/image_files.h"
 #include "support/program.h"
+#include "support/running.h"
 #include "support/scratch.h"
 #include "util/file.h"
 
@@ -21,8 +21,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::batchplus;
 using ::testing::HasSubstr;
+using testing::program;
 using testing::result_of;
 using testing::Scratch;
+using testing::wait_for;
+using testing::wait_until;
 
 /// Six short runs.
 std::string write_spec(const Scratch& scratch) {
@@ -33,7 +36,7 @@ model = "mlp"
 train_limit = 640
 test_limit = 100
 inner_batch = 32
-epochs = 4
+epochs = 6
 repeats = 3
 [[axis]]
 name = "method"
@@ -60,6 +63,23 @@ std::map<std::string, std::string> weights_of(const fs::path& sweep) {
   return hashes;
 }
 
+/// Which file the results of a run are in: another one when the run was computed again.
+std::map<std::string, fs::file_time_type> result_times(const fs::path& sweep) {
+  std::map<std::string, fs::file_time_type> times;
+  for (const auto& entry : fs::directory_iterator(sweep / "runs"))
+    times[entry.path().filename()] = fs::last_write_time(entry.path() / "status.json");
+  return times;
+}
+
+/// The run that has a checkpoint, if one has.
+std::optional<fs::path> run_with_checkpoint(const fs::path& sweep) {
+  if (!fs::exists(sweep / "runs")) return std::nullopt;
+  for (const auto& entry : fs::directory_iterator(sweep / "runs")) {
+    if (fs::exists(entry.path() / "checkpoint.pt")) return entry.path();
+  }
+  return std::nullopt;
+}
+
 TEST(Sweep, DryRunListsTheRunsWithTheirCosts) {
   const Scratch scratch;
   const json plan = result_of(batchplus({"sweep", write_spec(scratch), "--dry-run", "--json"}));
@@ -70,7 +90,7 @@ TEST(Sweep, DryRunListsTheRunsWithTheirCosts) {
       EXPECT_TRUE(run.contains(key)) << key;
     }
     EXPECT_GT(run["estimated_seconds"], 0);
-    EXPECT_EQ(run["samples"], run["method"] == "sgd" ? 4 * 640 : 4 * 960);
+    EXPECT_EQ(run["samples"], run["method"] == "sgd" ? 6 * 640 : 6 * 960);
   }
 }
 
@@ -86,23 +106,24 @@ TEST(Sweep, GivesTheSameResultsWithOneWorkerAndWithAKilledOne) {
   const json alone = result_of(batchplus(arguments("one", "1")));
   EXPECT_EQ(alone["done"], 6);
 
-  // A worker by itself, killed once it has begun a run.
-  {
-    std::vector<std::string> worker = {BATCHPLUS_PROGRAM, "sweep", spec,        "--out", scratch / "two",
-                                       "--worker-cores",  "0",     "--threads", "1",     "--quiet"};
-    ChildProcess child(worker, scratch / "worker.log");
-    while (!child.exit_code() &&
-           (!fs::exists(scratch / "two" / "runs") || fs::is_empty(scratch / "two" / "runs"))) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    ::kill(child.id(), SIGKILL);
-  }
+  // A worker by itself, killed in the midst of its first run.
+  ChildProcess worker(
+      program({"sweep", spec, "--out", scratch / "two", "--worker-cores", "0", "--threads", "1", "--quiet"}),
+      scratch / "worker.log");
+  ASSERT_TRUE(wait_until([&] { return run_with_checkpoint(scratch / "two") || worker.exit_code(); }));
+  worker.send(SIGKILL);
+  ASSERT_EQ(wait_for(worker), 128 + SIGKILL) << read_file(scratch / "worker.log");
+  const fs::path killed = run_with_checkpoint(scratch / "two").value();
+  EXPECT_EQ(json::parse(read_file(killed / "status.json"))["status"], "running");
   const json together = result_of(batchplus(arguments("two", "2")));
   EXPECT_EQ(together["done"], 6);
+  EXPECT_TRUE(json::parse(read_file(killed / "provenance.json")).contains("resumed"));
   EXPECT_EQ(weights_of(scratch / "two"), weights_of(scratch / "one"));
 
+  const auto times = result_times(scratch / "one");
   const json again = result_of(batchplus(arguments("one", "1")));
-  EXPECT_EQ(again["done"], 6) << "finished runs are skipped";
+  EXPECT_EQ(again["done"], 6);
+  EXPECT_EQ(result_times(scratch / "one"), times) << "finished runs are left alone";
   const json status = result_of(batchplus({"sweep", "status", spec, "--out", scratch / "one", "--json"}));
   EXPECT_EQ(status["done"], 6);
 }
@@ -122,22 +143,25 @@ TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   EXPECT_THAT(bad.output, HasSubstr("inner batch is larger"));
 }
 
-TEST(Sweep, NotesAFailureAndDoesNotTryItForever) {
+TEST(Sweep, NotesAFailureAndTriesItAgainOnlyWhenAsked) {
   const Scratch scratch;
-  const std::string spec = write_spec(scratch);
-  fs::create_directories(scratch / "empty");
-  write_file_atomically(
-      scratch / "missing.toml",
-      "title = \"t\"\n[base]\ndataset = \"svhn\"\nmodel = \"mlp\"\nepochs = 1\n[scale.paper]\n");
-  const std::vector<std::string> arguments = {
-      "sweep",      scratch / "missing.toml", "--out",     scratch / "f",
-      "--data-dir", scratch / "empty",        "--workers", "1",
-      "--quiet"};
+  fs::create_directories(scratch / "data");
+  write_file_atomically(scratch / "missing.toml",
+                        "title = \"t\"\n[base]\ndataset = \"cifar10\"\nmodel = \"mlp\"\ninner_batch = 10\n"
+                        "epochs = 1\n[scale.paper]\n");
+  std::vector<std::string> arguments = {"sweep",      scratch / "missing.toml", "--out",     scratch / "f",
+                                        "--data-dir", scratch / "data",         "--workers", "1",
+                                        "--quiet"};
   const ProcessResult failed = batchplus(arguments);
   EXPECT_EQ(failed.exit_code, 1);
   EXPECT_THAT(failed.output, HasSubstr("1 failed"));
-  EXPECT_THAT(failed.output, HasSubstr("svhn"));
+  EXPECT_THAT(failed.output, HasSubstr("cifar10"));
+  // With the data it would go well.
+  testing::write_cifar10(scratch / "data" / "cifar-10-batches-bin", 10);
   EXPECT_EQ(batchplus(arguments).exit_code, 1) << "still failed, not run again";
+  arguments.emplace_back("--retry-failed");
+  const ProcessResult retried = batchplus(arguments);
+  EXPECT_EQ(retried.exit_code, 0) << retried.output;
 }
 
 }  // namespace
