@@ -7,6 +7,7 @@
 #include "cli/spec_options.h"
 #include "report/arrange.h"
 #include "report/curves.h"
+#include "report/quantities.h"
 #include "report/write_report.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -43,6 +44,18 @@ std::vector<std::string> decider_of(const Spec& spec, const SpecRun& run) {
       cell[axis] = choice.when.labels.at(axis).front();
   }
   return labels_of(spec, cell, run.config);
+}
+
+/// By quantity, what the paper has for a cell.
+std::map<std::string, PublishedNumber> published_numbers(const Spec& spec,
+                                                         const std::vector<std::string>& labels) {
+  std::map<std::string, PublishedNumber> numbers;
+  for (const auto& [quantity, cells] : spec.published) {
+    find_quantity(quantity, "published");
+    const auto found = cells.find(labels);
+    if (found != cells.end()) numbers[quantity] = {found->second.mean, found->second.std};
+  }
+  return numbers;
 }
 
 /// What a scale changes, in words.
@@ -92,8 +105,7 @@ Comparison compare_spec(const Sweep& sweep) {
     if (is_new) {
       ComparedCell cell{.labels = labels, .choice = run.choice};
       if (!run.choice.empty()) cell.decided_by = decider_of(spec, run);
-      const auto published = spec.published.find(labels);
-      if (published != spec.published.end()) cell.published = {published->second.mean, published->second.std};
+      cell.published = published_numbers(spec, labels);
       comparison.cells.push_back(std::move(cell));
     }
     comparison.cells[place->second].runs.push_back({.id = run.id,

@@ -65,6 +65,8 @@ struct PublishedValue {
   double mean = 0;
   std::optional<double> std;
 };
+/// By the labels of a cell, in the order of the axes.
+using PublishedCells = std::map<std::vector<std::string>, PublishedValue>;
 
 /// How much of the full experiment to run. It changes epochs, samples and repeats, and may leave cells out;
 /// never what a cell means.
@@ -101,8 +103,8 @@ struct Spec {
   std::string equal_budget_axis;
   /// One, called "full", when the file has none.
   std::vector<SpecScale> scales;
-  /// By the labels of a cell, in the order of the axes.
-  std::map<std::vector<std::string>, PublishedValue> published;
+  /// By the name of a quantity: test_accuracy, seconds.
+  std::map<std::string, PublishedCells> published;
   SpecReport report;
 };
 

@@ -157,10 +157,10 @@ SpecScale read_scale(const std::string& name, const SpecTable& reader, const std
 }
 
 /// "label/label/..." = mean or [mean, std].
-std::map<std::vector<std::string>, PublishedValue> read_published(const SpecTable& reader,
-                                                                  const std::vector<SpecAxis>& axes) {
-  std::map<std::vector<std::string>, PublishedValue> published;
+PublishedCells read_published_cells(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  PublishedCells published;
   for (const auto& [key, node] : reader.table()) {
+    if (node.is_table()) continue;
     const std::string name(key.str());
     const std::string where = reader.where(key);
     const auto labels = split(name, '/');
@@ -185,6 +185,17 @@ std::map<std::vector<std::string>, PublishedValue> read_published(const SpecTabl
       value.mean = number(node);
     }
     published[labels] = value;
+  }
+  return published;
+}
+
+/// Test accuracies, and each other quantity in a table of its own: [published.seconds].
+std::map<std::string, PublishedCells> read_published(const SpecTable& reader,
+                                                     const std::vector<SpecAxis>& axes) {
+  std::map<std::string, PublishedCells> published = {{"test_accuracy", read_published_cells(reader, axes)}};
+  for (const auto& [key, node] : reader.table()) {
+    const std::string name(key.str());
+    if (node.is_table()) published[name] = read_published_cells(*reader.inner_table(name), axes);
   }
   return published;
 }

@@ -51,6 +51,11 @@ size_t ComparedCell::count_missing() const {
 std::vector<std::vector<std::string>> Comparison::rows() const {
   std::vector<std::vector<std::string>> rows;
   for (const ComparedCell& cell : cells) {
+const PublishedNumber* ComparedCell::find_published(const std::string& quantity) const {
+  const auto found = published.find(quantity);
+  return found == published.end() ? nullptr : &found->second;
+}
+
     std::vector<std::string> row(cell.labels.begin(), cell.labels.end() - 1);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
   }

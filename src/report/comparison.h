@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,8 @@ struct ComparedCell {
   /// One for each axis.
   std::vector<std::string> labels = {};
   std::vector<ComparedRun> runs = {};
-  std::optional<PublishedNumber> published = {};
+  /// By the name of a quantity.
+  std::map<std::string, PublishedNumber> published = {};
   /// One of several values that were tried here, like a learning rate, and the labels of the cell whose runs
   /// decide which of them counts. Empty where there was nothing to choose.
   std::string choice = {};
@@ -43,6 +45,8 @@ struct ComparedCell {
   size_t count_done() const;
   size_t count_missing() const;
 };
+  /// Null when the paper has no such number.
+  const PublishedNumber* find_published(const std::string& quantity) const;
 
 struct ComparedAxis {
   std::string name = {};

@@ -94,9 +94,9 @@ Table choice_table(const Comparison& comparison, const std::vector<ChoiceOutcome
 
 std::string cells_csv(const Comparison& comparison, const ReportedQuantity& quantity) {
   Table table{.header = axis_names(comparison, comparison.axes.size())};
-  for (const char* name :
-       {"choice", "n", "diverged", "missing", "final_mean", "final_std", "interval_low", "interval_high",
-        "best_mean", "best_std", "published_mean", "published_std", "difference", "runs"}) {
+  for (const char* name : {"choice", "n", "diverged", "missing", "final_mean", "final_std", "interval_low",
+                           "interval_high", "best_mean", "best_std", "published_mean", "published_std",
+                           "difference", "best_difference", "runs"}) {
     table.header.emplace_back(name);
   }
   const auto number = [](std::optional<double> value) {
@@ -121,10 +121,12 @@ std::string cells_csv(const Comparison& comparison, const ReportedQuantity& quan
     line.push_back(number(last.half_width ? std::optional(last.mean + *last.half_width) : std::nullopt));
     line.push_back(number(if_any(best, best.mean)));
     line.push_back(number(best.std));
-    const bool is_published = cell.published && quantity.name == "test_accuracy";
-    line.push_back(number(is_published ? std::optional(cell.published->mean) : std::nullopt));
-    line.push_back(number(is_published ? cell.published->std : std::nullopt));
-    line.push_back(number(is_published ? if_any(last, last.mean - cell.published->mean) : std::nullopt));
+    const PublishedNumber* published = cell.find_published(quantity.name);
+    line.push_back(number(published ? std::optional(published->mean) : std::nullopt));
+    line.push_back(number(published ? published->std : std::nullopt));
+    for (const Summary& ours : {last, best}) {
+      line.push_back(number(published ? if_any(ours, ours.mean - published->mean) : std::nullopt));
+    }
     line.push_back({.text = join(ids, " ")});
     table.rows.push_back(std::move(line));
   }

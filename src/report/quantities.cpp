@@ -46,6 +46,7 @@ const std::vector<ReportedQuantity>& reported_quantities() {
       {.name = "control_variate_variance_ratio", .label = "control-variate variance ratio"},
       {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient"},
       {.name = "lr", .label = "learning rate"},
+      {.name = "seconds", .label = "training time (s)", .digits = 1},
   };
   return kQuantities;
 }

@@ -78,12 +78,11 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
                       .is_bold = bold.contains(column),
                       .anchor = anchor_of(comparison, *cell)};
       if (summary.n == 0) shown.style = cell->count_diverged() > 0 ? "diverged" : "missing";
-      // The published numbers are of the paper's accuracies at the end.
-      if (is_final && cell->published && quantity.name == "test_accuracy") {
+      if (const PublishedNumber* published = cell->find_published(quantity.name)) {
         has_published = true;
-        shown.note = "paper " + format_published(*cell->published, quantity.digits);
+        shown.note = "paper " + format_published(*published, quantity.digits);
         if (summary.n > 0) {
-          shown.note += fmt::format(", {:+.{}f}", summary.mean - cell->published->mean, quantity.digits);
+          shown.note += fmt::format(", {:+.{}f}", summary.mean - published->mean, quantity.digits);
         }
       }
       line.push_back(std::move(shown));
@@ -94,7 +93,10 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
       "Mean ± standard deviation (n) over seeds. Bold (a star in plain text): the best mean of the row, and "
       "those that a paired t test over shared seeds does not tell from it at {:.0f} %.",
       100 * kLevel);
-  if (has_published) table.note += " Below: the paper's number, and how far ours is from it.";
+  if (has_published) {
+    table.note += fmt::format(" Below: the paper's number, and how far our mean {} is from it.",
+                              is_final ? "at the end of training" : "of the best epochs");
+  }
   if (!comparison.scale_note.empty())
     table.note += fmt::format(" Scale {}: {}", comparison.scale, comparison.scale_note);
   return table;

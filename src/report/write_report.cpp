@@ -103,8 +103,11 @@ Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
     if (summary.n == 0) continue;
     json[name] = {{"mean", summary.mean}, {"n", summary.n}};
     if (summary.std) json[name]["std"] = *summary.std;
+    if (const PublishedNumber* published = cell.find_published(name))
+      json[name]["published"] = published->mean;
   }
-  if (cell.published) json["published"] = cell.published->mean;
+  if (const PublishedNumber* published = cell.find_published("test_accuracy"))
+    json["published"] = published->mean;
   Json ids = Json::array();
   for (const ComparedRun& run : cell.runs) ids.push_back(run.id);
   json["runs"] = std::move(ids);
