@@ -71,7 +71,8 @@ std::string describe_detail(const Quantity::Detail& detail) {
       detail);
 }
 
-void print_result(const MeasureResult& result, bool is_per_layer) {
+/// `statistics`: of BatchNorm, as in the config.
+void print_result(const MeasureResult& result, bool is_per_layer, const std::string& statistics) {
   for (const Quantity& quantity : result.quantities) {
     std::string line = fmt::format("{:<28}{:>12.6g}", quantity.name, quantity.value);
     if (quantity.standard_error) line += fmt::format(" +- {:.2g}", *quantity.standard_error);
@@ -81,6 +82,8 @@ void print_result(const MeasureResult& result, bool is_per_layer) {
     for (const auto& [key, detail] : quantity.details) {
       if (key == "chain") {
         check = describe_detail(detail);
+      } else if (key == "batchnorm") {
+        details.push_back(describe_statistics(describe_detail(detail)));
       } else {
         details.push_back(fmt::format("{} {}", key, describe_detail(detail)));
       }
@@ -89,7 +92,7 @@ void print_result(const MeasureResult& result, bool is_per_layer) {
     if (!check.empty()) fmt::print("    check: {}\n", check);
   }
   if (is_per_layer) {
-    fmt::print("E_i||grad f_i||^2 of each layer:\n");
+    fmt::print("E_i||grad f_i||^2 of each layer ({}):\n", describe_statistics(statistics));
     for (const auto& [name, mean] : result.layers) fmt::print("    {:<24}{:>12.6g}\n", name, mean);
   }
   for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
@@ -98,12 +101,13 @@ void print_result(const MeasureResult& result, bool is_per_layer) {
 int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
   const fs::path weights = weights_of(command);
   const fs::path run = command.weights.empty() ? command.run : "";
-  const MeasureResult result = run_measurement(config_of(command), {.quantities = command.quantities,
-                                                                    .weights = weights,
-                                                                    .run = run,
-                                                                    .device = parse_device(options.device),
-                                                                    .out = command.out,
-                                                                    .is_quiet = options.is_quiet});
+  const RunConfig config = config_of(command);
+  const MeasureResult result = run_measurement(config, {.quantities = command.quantities,
+                                                        .weights = weights,
+                                                        .run = run,
+                                                        .device = parse_device(options.device),
+                                                        .out = command.out,
+                                                        .is_quiet = options.is_quiet});
   if (options.is_json) {
     Json json = result.json;
     if (command.is_per_layer) {
@@ -111,7 +115,7 @@ int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
     }
     fmt::print("{}\n", json.dump());
   } else {
-    print_result(result, command.is_per_layer);
+    print_result(result, command.is_per_layer, config.metrics_batchnorm);
   }
   return 0;
 }

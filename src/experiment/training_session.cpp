@@ -41,11 +41,23 @@ std::string describe(const EpochRecord& record) {
              format_count(std::llround(static_cast<double>(record.sample_gradients) / record.train_seconds)));
 }
 
-/// The measured values in short, for the reader of the progress.
+/// "(evaluation statistics)"; empty for what BatchNorm's statistics do not enter.
+std::string statistics_of(const Quantity& quantity) {
+  for (const auto& [key, detail] : quantity.details) {
+    if (key == "batchnorm") return fmt::format("({})", describe_statistics(std::get<std::string>(detail)));
+  }
+  return "";
+}
+
+/// The measured values in short, for the reader of the progress; statistics behind the last that has them.
 std::string describe_metrics(const std::vector<Quantity>& metrics) {
   std::vector<std::string> parts;
-  for (const Quantity& quantity : metrics)
-    parts.push_back(fmt::format("{} {:.4g}", quantity.name, quantity.value));
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    parts.push_back(fmt::format("{} {:.4g}", metrics[i].name, metrics[i].value));
+    const std::string statistics = statistics_of(metrics[i]);
+    const bool is_last = i + 1 == metrics.size() || statistics_of(metrics[i + 1]) != statistics;
+    if (is_last && !statistics.empty()) parts.push_back(statistics);
+  }
   return fmt::format("    {}", join(parts, "  "));
 }
 

@@ -1,11 +1,14 @@
 #include "report/comparison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
-#include "report/quantities.h"
 #include "util/error.h"
+#include "util/text.h"
 
 namespace batchplus {
 namespace {
@@ -48,14 +51,14 @@ size_t ComparedCell::count_missing() const {
   return runs.size() - count_done() - count_diverged();
 }
 
-std::vector<std::vector<std::string>> Comparison::rows() const {
-  std::vector<std::vector<std::string>> rows;
-  for (const ComparedCell& cell : cells) {
 const PublishedNumber* ComparedCell::find_published(const std::string& quantity) const {
   const auto found = published.find(quantity);
   return found == published.end() ? nullptr : &found->second;
 }
 
+std::vector<std::vector<std::string>> Comparison::rows() const {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedCell& cell : cells) {
     std::vector<std::string> row(cell.labels.begin(), cell.labels.end() - 1);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
   }
@@ -77,6 +80,22 @@ void read_runs(Comparison& comparison) {
       if (word == "done" || word == "diverged") run.record = read_run(run.directory);
     }
   }
+}
+
+ReportedQuantity find_measured_quantity(const Comparison& comparison, const std::string& name,
+                                        const std::string& where) {
+  ReportedQuantity quantity = find_quantity(name, where);
+  std::set<std::string> words;
+  for (const auto* cells : {&comparison.cells, &comparison.not_chosen}) {
+    for (const ComparedCell& cell : *cells) {
+      for (const ComparedRun& run : cell.runs) {
+        const auto statistics = run.record ? statistics_of(run.record->status, name) : std::nullopt;
+        if (statistics) words.insert(describe_statistics(*statistics));
+      }
+    }
+  }
+  if (!words.empty()) quantity.label += fmt::format(" ({})", join({words.begin(), words.end()}, " and "));
+  return quantity;
 }
 
 std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/quantities.h"
 #include "report/statistics.h"
 #include "store/run_directory.h"
 
@@ -44,9 +45,9 @@ struct ComparedCell {
   size_t count_diverged() const;
   size_t count_done() const;
   size_t count_missing() const;
-};
   /// Null when the paper has no such number.
   const PublishedNumber* find_published(const std::string& quantity) const;
+};
 
 struct ComparedAxis {
   std::string name = {};
@@ -90,6 +91,11 @@ struct Comparison {
 
 /// Reads the runs that have finished. Damaged ones are Errors.
 void read_runs(Comparison& comparison);
+
+/// find_quantity, with a label that says by which statistics of BatchNorm the runs measured it:
+/// "‖∇F‖² (evaluation statistics)".
+ReportedQuantity find_measured_quantity(const Comparison& comparison, const std::string& name,
+                                        const std::string& where);
 
 /// What was tried for one cell, and what came of it.
 struct ChoiceOutcome {

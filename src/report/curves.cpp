@@ -76,7 +76,7 @@ const std::vector<XAxis>& x_axes() {
 std::vector<Panel> make_panels(const Comparison& comparison) {
   std::vector<Panel> panels;
   for (const std::string& name : comparison.options.curves) {
-    const ReportedQuantity& quantity = find_quantity(name, "curves");
+    const ReportedQuantity quantity = find_measured_quantity(comparison, name, "curves");
     for (const auto& row : comparison.rows()) {
       Panel panel{.name = name, .title = join(row, ", "), .quantity = quantity, .curves = {}};
       if (!row.empty()) panel.name = fmt::format("{}-{}", name, file_name(join(row, "-")));

@@ -16,8 +16,9 @@ bool MetricGap::is_log() const {
 std::vector<MetricGap> compare_metrics_with_gaps(const Comparison& comparison) {
   std::vector<MetricGap> all;
   const auto& columns = comparison.columns().labels;
-  for (const ReportedQuantity& metric : reported_quantities()) {
-    if (!metric.is_metric) continue;
+  for (const ReportedQuantity& known : reported_quantities()) {
+    if (!known.is_metric) continue;
+    const ReportedQuantity metric = find_measured_quantity(comparison, known.name, "metrics");
     for (const char* gap_name : {"loss_gap", "accuracy_gap"}) {
       MetricGap one{.metric = metric, .gap = find_quantity(gap_name, ""), .points = {}, .correlation = {}};
       std::vector<double> x;

@@ -64,6 +64,13 @@ std::optional<double> value_of(const Json& record, const std::string& name) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
+std::optional<std::string> statistics_of(const Json& record, const std::string& name) {
+  const auto found = record.find(name);
+  if (found == record.end() || !found->is_object() || !found->contains("batchnorm")) return std::nullopt;
+  const Json& statistics = (*found)["batchnorm"];
+  return statistics.is_string() ? std::optional(statistics.get<std::string>()) : std::nullopt;
+}
+
 std::optional<double> final_value(const RunRecord& run, const std::string& name) {
   const auto difference = [&](const char* a, const char* b) -> std::optional<double> {
     const auto first = value_of(run.status, a);

@@ -30,6 +30,10 @@ const ReportedQuantity& find_quantity(const std::string& name, const std::string
 /// A record's value, whether a plain number or an object with a value; nothing when absent or not finite.
 std::optional<double> value_of(const Json& record, const std::string& name);
 
+/// `batchnorm` of a measured number: by which statistics it was computed. Nothing where that makes no
+/// difference.
+std::optional<std::string> statistics_of(const Json& record, const std::string& name);
+
 /// The value at the end of training; the gaps over all samples, whether they were measured or not.
 std::optional<double> final_value(const RunRecord& run, const std::string& name);
 /// The best value of all epochs.

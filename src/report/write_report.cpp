@@ -66,7 +66,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
 std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
   std::vector<Table> tables;
   for (const std::string& name : comparison.options.tables) {
-    const ReportedQuantity& quantity = find_quantity(name, "tables");
+    const ReportedQuantity quantity = find_measured_quantity(comparison, name, "tables");
     const bool is_main = name == comparison.options.tables.front();
     tables.push_back(result_table(comparison, quantity, RunValue::kFinal));
     if (is_main) tables.push_back(result_table(comparison, quantity, RunValue::kBest));

@@ -150,6 +150,11 @@ void require_checksum(const Json& status, const std::string& key, const std::str
   throw Error("the file is not as it was written", {path.string(), "SHA-256 " + computed, kDamagedHint});
 }
 
+std::string describe_statistics(const std::string& batchnorm) {
+  if (batchnorm == "eval") return "evaluation statistics";
+  return batchnorm == "batch" ? "batch statistics" : "unknown statistics";
+}
+
 std::string read_status_word(const fs::path& root) {
   const RunLayout layout{root};
   if (!fs::exists(layout.status())) return "";

@@ -91,6 +91,9 @@ std::string read_config(const RunLayout& layout);
 void require_checksum(const Json& status, const std::string& key, const std::string& computed,
                       const std::filesystem::path& path);
 
+/// What `batchnorm` beside a measured number says, in words: "eval" is "evaluation statistics".
+std::string describe_statistics(const std::string& batchnorm);
+
 /// "running", "interrupted", "done" or "diverged"; empty where there is no run, or none that can be read.
 std::string read_status_word(const std::filesystem::path& root);
 

@@ -107,6 +107,28 @@ TEST(Measure, OfARunRepeatsItsLastRecord) {
   }
 }
 
+// The norm of one sample's gradient depends on what BatchNorm normalises by.
+TEST(Metrics, SayWhichStatisticsANormIsMeasuredBy) {
+  const Scratch scratch;
+  const auto printed = [&](std::vector<std::string> arguments) {
+    const ProcessResult process = batchplus(arguments);
+    EXPECT_EQ(process.exit_code, 0) << process.output;
+    return process.output;
+  };
+  const std::string trained = printed({"train", "--model", "smallcnn:width=8", "--train-limit", "320",
+                                       "--test-limit", "100", "--inner-batch", "32", "--epochs", "1",
+                                       "--metrics", "gradient-norms,gaps", "--out", scratch / "run"});
+  EXPECT_THAT(trained, ::testing::ContainsRegex("gradient_variance [0-9.e+-]+  \\(evaluation statistics\\)"
+                                                "  loss_gap"));
+  const std::string measured =
+      printed({"measure", scratch / "run", "--quantities", "gradient-norms", "--per-layer"});
+  EXPECT_THAT(measured, HasSubstr("samples 320, evaluation statistics"));
+  EXPECT_THAT(measured, HasSubstr("of each layer (evaluation statistics)"));
+  EXPECT_THAT(
+      printed({"measure", scratch / "run", "--quantities", "gradient-norms", "--metrics-batchnorm", "batch"}),
+      HasSubstr("batch statistics"));
+}
+
 TEST(Measure, OfAWeightFileNeedsToKnowNetworkAndData) {
   const Scratch scratch;
   const std::string weights = scratch / "w.pt";

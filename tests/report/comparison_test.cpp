@@ -168,6 +168,26 @@ TEST(Curves, MovingAverageKeepsTheEnds) {
   EXPECT_TRUE(moving_average({}, 5).empty());
 }
 
+// A sample's gradient depends on what BatchNorm normalises by: a norm without that is no number.
+TEST(Comparison, SaysByWhichStatisticsANormWasMeasured) {
+  const Scratch scratch;
+  const auto write = [&](const std::string& name, const std::string& statistics) {
+    write_run(scratch / name,
+              {.seed = name.back(),
+               .more_result = {{"mean_squared_gradient_norm", {{"value", 2.0}, {"batchnorm", statistics}}}}});
+  };
+  const auto label = [&](const std::string& quantity) {
+    Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+    read_runs(comparison);
+    return find_measured_quantity(comparison, quantity, "").label;
+  };
+  write("a", "eval");
+  EXPECT_EQ(label("mean_squared_gradient_norm"), "E‖∇f_i‖² (evaluation statistics)");
+  EXPECT_EQ(label("test_accuracy"), "test accuracy (%)");
+  write("b", "batch");
+  EXPECT_EQ(label("mean_squared_gradient_norm"), "E‖∇f_i‖² (batch statistics and evaluation statistics)");
+}
+
 TEST(MetricGaps, RankEveryRunThatMeasured) {
   const Scratch scratch;
   // The gap grows with the seed and the metric falls; one run measured nothing and one diverged.

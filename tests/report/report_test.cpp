@@ -179,6 +179,23 @@ TEST(Report, WritesTablesFiguresAndAPage) {
   EXPECT_TRUE(lines[3].starts_with("sgd,,2,1,0,50.5,")) << lines[3];
 }
 
+TEST(Report, SaysTheStatisticsOfNormsInTablesFiguresAndPage) {
+  const Scratch scratch;
+  for (const char* method : {"nag", "sgd"}) {
+    write_run(scratch / "runs" / method,
+              {.method = method,
+               .more_result = {{"squared_full_gradient_norm", {{"value", 2.0}, {"batchnorm", "eval"}}}}});
+  }
+  Comparison comparison = arrange_runs(find_runs({scratch / "runs"}));
+  comparison.options.tables = {"test_accuracy", "squared_full_gradient_norm"};
+  write_report(comparison, scratch / "out");
+  const std::string label = "‖∇F‖² (evaluation statistics)";
+  for (const char* file : {"tables/squared_full_gradient_norm.txt", "tables/squared_full_gradient_norm.md",
+                           "figures/squared_full_gradient_norm-loss_gap.gp", "index.html", "report.md"}) {
+    EXPECT_THAT(read_file(scratch / "out" / file), HasSubstr(label)) << file;
+  }
+}
+
 TEST(Report, ReplacesAnEarlierReportAndNothingElse) {
   Methods methods;
   const fs::path out = methods.scratch / "out";
