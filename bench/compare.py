@@ -1,4 +1,4 @@
-"""Interleaved comparisons in one run: bp-svrg against sgd, and BatchPlus against the same loop in PyTorch.
+"""Interleaved comparisons in one run: BatchPlus against the same loop in PyTorch, and the data pipeline.
 
     python3 bench/compare.py WORKER_BINARY [--threads 2] [--rounds 15]
 
@@ -45,13 +45,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=31)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-
-    print("Time of an inner step, bp-svrg (K = 2) over sgd; 1.5 is what the gradient evaluations alone cost:")
-    for model, steps in (("mlp", 100), ("smallcnn", 10)):
-        worker = Process([options.worker, model, "128", str(options.threads)])
-        quotients, sgd, _ = ratios(lambda: worker.seconds("sgd", steps), lambda: worker.seconds("bp-svrg", steps),
-                                   options.rounds)
-        print(f"  {model:9s} b = 128  {spread(quotients)}, sgd {1e3 * sgd / steps:.2f} ms a step", flush=True)
 
     print("sgd steps per second on mlp, BatchPlus (which assembles its batches from bytes) over the same loop in PyTorch:")
     for batch, steps in ((10, 300), (128, 100)):

@@ -16,7 +16,7 @@ import time
 import torch
 from torch.nn import functional as F
 
-from ratios import Process, spread
+from ratios import Process, interleave, spread
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
 import networks
@@ -32,9 +32,15 @@ class PyTorch:
         self.parameters = list(self.model.parameters())
         self.images = torch.randn(BATCH, 3, 32, 32).contiguous(memory_format=torch.channels_last)
         self.labels = torch.randint(0, 10, (BATCH,))
+        self.direction = [torch.randn_like(parameter) for parameter in self.parameters]
 
-    def gradient(self):
-        torch.autograd.grad(F.cross_entropy(self.model(self.images), self.labels, reduction="sum"), self.parameters)
+    def gradient(self, is_differentiable=False):
+        loss = F.cross_entropy(self.model(self.images), self.labels, reduction="sum")
+        return torch.autograd.grad(loss, self.parameters, create_graph=is_differentiable)
+
+    def product(self):
+        """A Hessian product by double backward."""
+        torch.autograd.grad(self.gradient(is_differentiable=True), self.parameters, self.direction)
 
     def norms(self):
         """Hooks keep each layer's input and output gradient; the samples' weight gradients are formed by einsum over
@@ -139,12 +145,19 @@ def main():
             print(f"    {key} over {against}: {spread(quotients)}, {peaks[key]:.0f} MiB", flush=True)
         print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1), {peak_of_worker(options, name, 'loop'):.0f} MiB", flush=True)
 
-    print("A Hessian product over a plain gradient pass:")
+    print("A Hessian product over a plain gradient pass, and PyTorch's by double backward over its own:")
     for name in options.products.split(","):
         worker = Process([options.worker, name, str(BATCH), str(options.threads)])
-        worker.seconds("product", 1), worker.seconds("gradient", 1)
-        quotients = [worker.seconds("product", 1) / worker.seconds("gradient", 1) for _ in range(options.rounds)]
-        print(f"  {name}: {spread(quotients)}, {peak_of_worker(options, name, 'product'):.0f} MiB", flush=True)
+        theirs = PyTorch(name)
+        contestants = {"product": lambda: worker.seconds("product", 1), "gradient": lambda: worker.seconds("gradient", 1),
+                       "PyTorch's product": lambda: theirs.seconds("product"),
+                       "PyTorch's gradient": lambda: theirs.seconds("gradient")}
+        interleave(contestants, 1)
+        rounds = interleave(contestants, options.rounds)
+        ours = [r["product"] / r["gradient"] for r in rounds]
+        pytorchs = [r["PyTorch's product"] / r["PyTorch's gradient"] for r in rounds]
+        print(f"  {name}: {spread(ours)}, {peak_of_worker(options, name, 'product'):.0f} MiB; PyTorch {spread(pytorchs)},"
+              f" {peak_of_pytorch(name, 'product'):.0f} MiB", flush=True)
 
 
 main()

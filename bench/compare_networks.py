@@ -17,12 +17,11 @@ import pathlib
 import statistics
 import sys
 
+from batches import BATCHES
 from flops import COUNTING, INNER_STEPS, gflops, measured_peak
 from ratios import Process, interleave, rounded, spread, warm_up
 from table import Table
 
-BATCHES = {"vgg11": [128], "vgg19": [128], "resnet32": [128], "resnet56": [128], "densenet": [64], "densenet-bc": [64],
-           "alexnet": [128], "mlp": [128, 10]}
 FORMATS = ("planar", "channels-last")
 TORCH_WORKER = pathlib.Path(__file__).with_name("torch_worker.py")
 HEADINGS = {"network": 11, "b": 3, "method": 7, "images/s": 8, "PyTorch planar": 0, "PyTorch channels-last": 0,
