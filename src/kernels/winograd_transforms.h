@@ -54,8 +54,8 @@ struct Filtering<2> {
   }
 };
 
-/// F(4, 3) at the points 0, a, -a, b, -b with a = 3/4, b = 3/2. Of the points that were tried these round
-/// least: about half of the error of the usual 1 and 2 (docs/performance.md).
+/// F(4, 3) at the points 0, a, -a, b, -b with a = 3/4, b = 3/2: about half of the rounding error of the usual
+/// 1 and 2 (bench/winograd_points.py, docs/performance.md).
 template <>
 struct Filtering<4> {
   static constexpr float a = 0.75F;
