@@ -68,8 +68,14 @@ std::string describe_scale(const SpecScale& scale) {
     parts.push_back(fmt::format("at most {} seed{}", *settings.repeats, *settings.repeats == 1 ? "" : "s"));
   for (const SpecSetting& setting : settings.config)
     parts.push_back(fmt::format("{} = {}", setting.key, setting.text));
-  for (const auto& [axis, labels] : scale.only.labels)
-    parts.push_back(fmt::format("{} only {}", axis, join(labels, ", ")));
+  std::vector<std::string> conditions;
+  for (const SpecCondition& condition : scale.only) {
+    std::vector<std::string> axes;
+    for (const auto& [axis, labels] : condition.labels)
+      axes.push_back(fmt::format("{} only {}", axis, join(labels, ", ")));
+    conditions.push_back(join(axes, " and "));
+  }
+  if (!conditions.empty()) parts.push_back(join(conditions, ", or "));
   return parts.empty() ? "" : fmt::format("less than the whole: {}.", join(parts, "; "));
 }
 

@@ -73,8 +73,10 @@ using PublishedCells = std::map<std::vector<std::string>, PublishedValue>;
 struct SpecScale {
   std::string name;
   SpecSettings settings = {};
-  /// Axis to the labels that stay.
-  SpecCondition only = {};
+  /// Cells where one of these holds stay; all of them when there is none.
+  std::vector<SpecCondition> only = {};
+
+  bool keeps(const std::map<std::string, std::string>& cell) const;
 };
 
 /// What the report of a spec shows.

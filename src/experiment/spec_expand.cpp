@@ -72,6 +72,11 @@ bool SpecCondition::holds(const Cell& cell) const {
   });
 }
 
+bool SpecScale::keeps(const Cell& cell) const {
+  return only.empty() || std::any_of(only.begin(), only.end(),
+                                     [&](const SpecCondition& condition) { return condition.holds(cell); });
+}
+
 const SpecScale& find_scale(const Spec& spec, const std::string& name) {
   return find_row(spec.scales, name, "scale of this spec", "--scale");
 }
@@ -113,7 +118,7 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
     }
     const bool is_excluded = std::any_of(spec.excludes.begin(), spec.excludes.end(),
                                          [&](const SpecCondition& exclude) { return exclude.holds(cell); });
-    if (!is_excluded && scale.only.holds(cell)) {
+    if (!is_excluded && scale.keeps(cell)) {
       for (const SpecOverride& change : spec.overrides) {
         if (change.when.holds(cell)) joined.add(change.settings);
       }

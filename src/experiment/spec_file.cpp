@@ -149,11 +149,20 @@ SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axe
   return choice;
 }
 
+/// One condition, or a list of them.
+std::vector<SpecCondition> read_only(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  if (!reader.has("only")) return {};
+  if (!reader.table().get("only")->is_array()) return {read_when(reader, "only", axes)};
+  std::vector<SpecCondition> conditions;
+  for (const SpecTable& row : reader.tables("only")) conditions.push_back(read_condition(row, axes));
+  return conditions;
+}
+
 SpecScale read_scale(const std::string& name, const SpecTable& reader, const std::vector<SpecAxis>& axes) {
   reader.allow({"only", "epochs_times", "repeats", "train_limit", "test_limit", "validation",
                 "metrics_samples", "metrics_every", "eval_every"},
                false);
-  return {name, read_settings(reader), read_when(reader, "only", axes)};
+  return {name, read_settings(reader), read_only(reader, axes)};
 }
 
 /// "label/label/..." = mean or [mean, std].

@@ -108,6 +108,18 @@ TEST(Spec, ScalesChangeEpochsSamplesAndRepeatsAlone) {
   }
 }
 
+TEST(Spec, AScaleMayKeepSeveralPartsOfTheGrid) {
+  const std::string parts =
+      R"(only = [{ network = "small", method = "NAG" }, { network = "two-layer", method = "BP-SVRG" }])";
+  const auto runs = expand(parse_spec(with("only = { network = \"small\" }", parts), "s.toml"), "smoke");
+  std::set<std::pair<std::string, std::string>> cells;
+  for (const SpecRun& run : runs) cells.emplace(run.cell.at("network"), run.cell.at("method"));
+  EXPECT_EQ(cells,
+            (std::set<std::pair<std::string, std::string>>{{"small", "NAG"}, {"two-layer", "BP-SVRG"}}));
+  expect_error([] { parse_spec(with("only = { network = \"small\" }", "only = [\"small\"]"), "s.toml"); },
+               {"wrong type", "only"});
+}
+
 TEST(Spec, IdDependsOnWhatIsComputedAlone) {
   RunConfig config;
   const std::string id = config_id(config);
