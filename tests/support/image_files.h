@@ -1,11 +1,21 @@
 #pragma once
 
 #include <filesystem>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "util/file.h"
 
 namespace batchplus::testing {
+
+/// Bytes that look random and are always the same.
+inline std::string noise(size_t size) {
+  std::mt19937 generator(1);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(generator() & 0xff);
+  return bytes;
+}
 
 /// CIFAR-10 in the official layout with `records` records a file: label i % 10, pixels (i + position) % 251.
 inline std::string cifar_records(int64_t records, int64_t first = 0) {
@@ -36,6 +46,32 @@ inline std::string cifar100_records(int64_t records) {
     for (int64_t p = 0; p < 3072; ++p) bytes.push_back(static_cast<char>((i + p) % 251));
   }
   return bytes;
+}
+
+/// n digits as SVHN has them, in a MATLAB 5 file without compression: labels 1 to 10 in turn, pixels of
+/// noise.
+inline std::string svhn_mat(uint32_t n) {
+  const auto number = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };
+  // A tag of type and size, then the bytes, filled up to multiples of eight.
+  const auto element = [&](uint32_t type, std::string bytes) {
+    const auto size = static_cast<uint32_t>(bytes.size());
+    bytes.resize((bytes.size() + 7) / 8 * 8, '\0');
+    return number(type) + number(size) + bytes;
+  };
+  constexpr uint32_t kInt8 = 1, kUint8 = 2, kInt32 = 5, kUint32 = 6, kMatrix = 14, kClassUint8 = 9;
+  const auto variable = [&](const std::string& name, const std::vector<uint32_t>& extents,
+                            std::string bytes) {
+    std::string sizes;
+    for (const uint32_t extent : extents) sizes += number(extent);
+    return element(kMatrix, element(kUint32, number(kClassUint8) + number(0)) + element(kInt32, sizes) +
+                                element(kInt8, name) + element(kUint8, std::move(bytes)));
+  };
+  std::string labels;
+  for (uint32_t i = 0; i < n; ++i) labels.push_back(static_cast<char>(1 + i % 10));
+  std::string header = "MATLAB 5.0 MAT-file";
+  header.resize(124, ' ');
+  return header + std::string("\x00\x01IM", 4) + variable("X", {32, 32, 3, n}, noise(size_t{3072} * n)) +
+         variable("y", {n, 1}, labels);
 }
 
 inline std::string big_endian(uint32_t number) {
