@@ -121,6 +121,8 @@ TEST(Views, LimitsAreBalancedAndIndependentOfEachOther) {
     return count;
   };
   EXPECT_EQ(views.train.size(), 105);
+  EXPECT_EQ(views.validation.size(), 100);
+  EXPECT_EQ(views.test.size(), 50);
   for (const auto& [label, count] : counts(views.train)) EXPECT_NEAR(count, 10.5, 0.5) << label;
   for (const auto& [label, count] : counts(views.validation)) EXPECT_EQ(count, 10) << label;
   for (const auto& [label, count] : counts(views.test)) EXPECT_EQ(count, 5) << label;

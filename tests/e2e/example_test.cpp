@@ -55,6 +55,7 @@ TEST(InstalledPackage, HoldsNoPathOfTheProject) {
   const Scratch scratch;
   install(scratch / "prefix");
   const fs::path package = scratch / "prefix" / "lib" / "cmake" / "BatchPlus";
+  ASSERT_FALSE(fs::is_empty(package));
   for (const auto& file : fs::directory_iterator(package)) {
     EXPECT_THAT(read_file(file.path()), Not(HasSubstr(BATCHPLUS_SOURCE_DIR))) << file.path();
   }

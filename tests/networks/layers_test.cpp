@@ -86,12 +86,14 @@ TEST(ListLayers, AddsUpToParametersAndMacs) {
   }
 }
 
-TEST(ActivationBytes, OfAnMlpAreItsHiddenLayersTwiceAndItsLogits) {
+TEST(ActivationBytes, OfAnMlpAreItsHiddenLayersAndItsLogarithms) {
   const Model model = build_network(find_network("mlp"), {}, 1);
-  // Before and after each ReLU; logits and their logarithms; the loss and its total weight, rounded up to
-  // lines of 64 bytes or not. The flattened images are views.
+  // Two hidden layers after their ReLU (before it is not needed again), and the logarithms of the
+  // probabilities. The flattened images are views. The logits may be gone already; the loss and its total
+  // weight may be rounded up to lines of 64 bytes.
   const int64_t bytes = measure_activation_bytes(model, 32, 3, 32);
-  EXPECT_NEAR(bytes, 4 * (32 * 100 * 2 + 32 * 10 * 2), 4 * 32 * 100 * 2);
+  EXPECT_GE(bytes, 4 * 32 * (2 * 100 + 10));
+  EXPECT_LE(bytes, 4 * 32 * (2 * 100 + 2 * 10) + 2 * 64);
   EXPECT_NEAR(measure_activation_bytes(model, 64, 3, 32), 2 * bytes, 256);
 }
 

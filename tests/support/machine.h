@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "util/error.h"
 #include "util/text.h"
 
 namespace batchplus::testing {
