@@ -1,21 +1,13 @@
 #pragma once
 
 #include <filesystem>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "support/random_bytes.h"
 #include "util/file.h"
 
 namespace batchplus::testing {
-
-/// Bytes that look random and are always the same.
-inline std::string noise(size_t size) {
-  std::mt19937 generator(1);
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(generator() & 0xff);
-  return bytes;
-}
 
 /// CIFAR-10 in the official layout with `records` records a file: label i % 10, pixels (i + position) % 251.
 inline std::string cifar_records(int64_t records, int64_t first = 0) {
@@ -48,8 +40,8 @@ inline std::string cifar100_records(int64_t records) {
   return bytes;
 }
 
-/// n digits as SVHN has them, in a MATLAB 5 file without compression: labels 1 to 10 in turn, pixels of
-/// noise.
+/// n digits as SVHN has them, in a MATLAB 5 file without compression: labels 1 to 10 in turn, random
+/// pixels.
 inline std::string svhn_mat(uint32_t n) {
   const auto number = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };
   // A tag of type and size, then the bytes, filled up to multiples of eight.
@@ -70,8 +62,8 @@ inline std::string svhn_mat(uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) labels.push_back(static_cast<char>(1 + i % 10));
   std::string header = "MATLAB 5.0 MAT-file";
   header.resize(124, ' ');
-  return header + std::string("\x00\x01IM", 4) + variable("X", {32, 32, 3, n}, noise(size_t{3072} * n)) +
-         variable("y", {n, 1}, labels);
+  return header + std::string("\x00\x01IM", 4) +
+         variable("X", {32, 32, 3, n}, random_bytes(size_t{3072} * n)) + variable("y", {n, 1}, labels);
 }
 
 inline std::string big_endian(uint32_t number) {

@@ -7,11 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <random>
-
 #include "support/environment.h"
 #include "support/expect_error.h"
 #include "support/http_server.h"
+#include "support/random_bytes.h"
 #include "support/scratch.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -29,14 +28,8 @@ using testing::HttpReply;
 using testing::HttpRequest;
 using testing::HttpServer;
 using testing::LocalPort;
+using testing::random_bytes;
 using testing::Scratch;
-
-std::string random_bytes(size_t size, uint32_t seed = 1) {
-  std::mt19937 generator(seed);
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(generator() & 0xff);
-  return bytes;
-}
 
 std::string md5_hex(std::string_view bytes) {
   Hash hash(HashKind::kMd5);
