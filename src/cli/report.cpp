@@ -93,6 +93,7 @@ Comparison compare_spec(const Sweep& sweep) {
   for (const SpecSetting& setting : spec.last.config) {
     by_hand.push_back(fmt::format("{} = {}", setting.key, setting.text));
   }
+  if (spec.last.repeats) by_hand.push_back(fmt::format("repeats = {}", *spec.last.repeats));
   if (!by_hand.empty()) {
     const char* space = comparison.scale_note.empty() ? "" : " ";
     comparison.scale_note += fmt::format("{}set by hand: {}.", space, join(by_hand, ", "));

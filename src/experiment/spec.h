@@ -133,7 +133,8 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale);
 /// An Error that names those there are when the spec has no such scale.
 const SpecScale& find_scale(const Spec& spec, const std::string& name);
 
-/// Sets a key of every config, whatever the spec says of it: "dataset=fashion-mnist".
+/// Sets a key of every config, or the number of seeds, whatever the spec says of it: "dataset=fashion-mnist",
+/// "repeats=1".
 void set_everywhere(Spec& spec, const std::string& assignment);
 
 /// A name for a config that depends on what it computes alone: not on paths, nor on where its results go.

@@ -87,7 +87,11 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     throw Error("not an assignment", {"--set", assignment, "write --set dataset=fashion-mnist"});
   }
   const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "--set"};
-  const std::vector<std::string> keys = spec_config_keys();
+  std::vector<std::string> keys = spec_config_keys();
+  if (setting.key == kRepeats) {
+    spec.last.repeats = parse_repeats(setting.text, fmt::format("--set {}", kRepeats));
+    return;
+  }
   for (const ConfigField& field : config_fields()) {
     if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
     RunConfig scratch;
@@ -95,6 +99,7 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     spec.last.config.push_back(setting);
     return;
   }
+  keys.emplace_back(kRepeats);
   throw Error("unknown key", {"--set", setting.key, suggest_name(setting.key, keys)});
 }
 

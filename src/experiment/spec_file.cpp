@@ -25,9 +25,8 @@ SpecSettings read_settings(const SpecTable& reader) {
         throw Error("value out of range", {where, name, "must be more than zero"});
       continue;
     }
-    if (name == "repeats") {
-      settings.repeats = parse_integer(scalar_text(node, where, name), where);
-      if (*settings.repeats < 1) throw Error("value out of range", {where, name, "must be one or more"});
+    if (name == kRepeats) {
+      settings.repeats = parse_repeats(scalar_text(node, where, name), where);
       continue;
     }
     const auto& fields = config_fields();

@@ -19,6 +19,12 @@ std::vector<std::string> spec_config_keys() {
   return keys;
 }
 
+int64_t parse_repeats(const std::string& text, const std::string& where) {
+  const int64_t repeats = parse_integer(text, where);
+  if (repeats < 1) throw Error("value out of range", {where, kRepeats, "must be one or more"});
+  return repeats;
+}
+
 SpecTable::SpecTable(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
 
 std::string SpecTable::position(const toml::source_position& position) const {

@@ -12,6 +12,10 @@ namespace batchplus {
 /// who runs it to say.
 std::vector<std::string> spec_config_keys();
 
+/// The key of the number of seeds, which is no part of a config, and its value: one or more.
+inline constexpr const char* kRepeats = "repeats";
+int64_t parse_repeats(const std::string& text, const std::string& where);
+
 /// Reads one table of a spec and knows where it is: every Error has file, line and column.
 class SpecTable {
  public:

@@ -220,6 +220,10 @@ TEST(Spec, KeysCanBeSetForEveryRun) {
   Spec spec = parse_spec(kSpec, "s.toml");
   set_everywhere(spec, "weight_decay=0.5");
   for (const SpecRun& run : expand(spec, "paper")) EXPECT_EQ(run.config.weight_decay, 0.5);
+  set_everywhere(spec, "repeats=1");
+  EXPECT_EQ(expand(spec, "paper").size(), 2 * 3) << "one seed of each";
+  expect_error([&] { set_everywhere(spec, "repeats=0"); }, {"one or more", "--set repeats"});
+  expect_error([&] { set_everywhere(spec, "repaets=1"); }, {"unknown key", "did you mean 'repeats'?"});
   expect_error([&] { set_everywhere(spec, "weight_deacy=0.5"); },
                {"unknown key", "did you mean 'weight_decay'?"});
   expect_error([&] { set_everywhere(spec, "lr"); }, {"not an assignment"});
