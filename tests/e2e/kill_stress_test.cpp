@@ -44,8 +44,8 @@ Options method_names() {
   return names;
 }
 
-/// A number that another commit changes and nothing else does: over the commits the runs differ, and those of
-/// any commit can be repeated.
+/// A number that changes with the commit, and once more with edits on top of it: over the commits the runs
+/// differ, and those of any commit can be repeated.
 int number_of_commit() {
   constexpr size_t kDigits = 4;
   return std::stoi(sha256_hex(batchplus({"--version"}).output).substr(0, kDigits), nullptr, 16);
