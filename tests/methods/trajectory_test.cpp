@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <map>
 
+#include "kernels/processor.h"
+#include "kernels/trace.h"
 #include "networks/layers.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
@@ -58,12 +60,20 @@ Model make_network(const std::string& name) {
   return build_network(find_network("resnet20:depth=8,width=8"), {.side = 4}, /*seed=*/1);
 }
 
+bool has_winograd(const Case& row) {
+  return row.network == "resnet" && row.kernels == Kernels::kFast;
+}
+
 /// How many times as far from double precision as PyTorch's own float32 run a run may end. Another order of
 /// summation may be a few times as far; Winograd's transforms magnify roundings by 5.14
 /// (convolution_test.cpp).
 double allowance(const Case& row) {
-  const bool has_winograd = row.network == "resnet" && row.kernels == Kernels::kFast;
-  return 4 * (has_winograd ? testing::kWinogradMagnification : 1);
+  return 4 * (has_winograd(row) ? testing::kWinogradMagnification : 1);
+}
+
+bool ran_winograd(const KernelTrace& trace) {
+  return std::any_of(trace.totals().begin(), trace.totals().end(),
+                     [](const auto& kernel) { return kernel.first.find("F(") != std::string::npos; });
 }
 
 class Trajectory : public ::testing::TestWithParam<Case> {};
@@ -87,6 +97,7 @@ TEST_P(Trajectory, EqualsPyTorchs) {
         rig, GetParam().method, {outer, kInner},
         {.update_rule = GetParam().update_rule, .snapshot = snapshot, .weight_decay = kWeightDecay});
     const int64_t in_a_pass = samples / outer + (samples % outer >= kInner ? 1 : 0);
+    const KernelTrace trace;
     for (int64_t s = 0; s < outer_steps; ++s) {
       const int64_t begin = s % in_a_pass * outer;
       const int64_t size = std::min(outer, samples - begin);
@@ -95,6 +106,7 @@ TEST_P(Trajectory, EqualsPyTorchs) {
       ASSERT_TRUE(method.run(batch, static_cast<double>(s) / static_cast<double>(outer_steps), kLearningRate)
                       .is_finite);
     }
+    EXPECT_EQ(ran_winograd(trace), has_winograd(GetParam()) && has_own_kernels());
 
     // The expected end is that of float64 arithmetic. A float32 run cannot be expected nearer to it than
     // PyTorch's own float32 run is. Steps moved weights by 0.1 to 2, five orders of magnitude more.
