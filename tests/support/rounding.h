@@ -19,7 +19,8 @@ inline double running_sum_rounding(int64_t terms) {
   return kRounding * std::sqrt((static_cast<double>(terms) + 1) / 2);
 }
 
-/// By how much the transforms of Winograd's F(4x4) magnify roundings on large maps: see convolution_test.cpp.
+/// By how much the transforms of Winograd's F(4x4) magnify roundings on large maps: convolution_test.cpp
+/// derives it.
 inline constexpr double kWinogradMagnification = 5.14;
 
 /// What a root mean square over `count` errors may come to when 1 is expected: three standard deviations
