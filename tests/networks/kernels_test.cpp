@@ -2,6 +2,7 @@
 // it as float32 allows.
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
@@ -34,7 +35,7 @@ const std::vector<Shape> kPlain = {{1, 32}, {3, 32}, {8, 32}};
 /// Not a batch of one: BatchNorm would have the 2x2 pixels of the last maps for its variance, which may be
 /// next to nothing and then makes every rounding large.
 const std::vector<Shape> kShrinking = {{3, 32}, {8, 32}};
-/// Small images, for the sake of few values next to zero: see IsAsNearToDoublePrecisionAsLibtorch.
+/// Small images, for the sake of few values next to zero: see IsAsNearToDoublePrecisionAsRoundingAllows.
 const std::vector<Shape> kDeep = {{1, 16}, {3, 16}, {8, 8}};
 
 /// A network of the table and the batches it is tried on.
@@ -168,7 +169,22 @@ double relative_error(const torch::Tensor& a, const torch::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
-class EachNetworkByKernels : public ::testing::TestWithParam<Case> {};
+class EachNetworkByKernels : public ::testing::TestWithParam<Case> {
+ protected:
+  static void TearDownTestSuite() {
+    if (largest_roundings.empty()) return;
+    fmt::print(
+        "note: gradients are off by at most {:.1f} roundings of each parameter with direct, {:.1f} with "
+        "fast\n",
+        largest_roundings[Kernels::kDirect], largest_roundings[Kernels::kFast]);
+  }
+  /// Over the networks: the error of a gradient over that of parameters that are off by one rounding each.
+  static inline std::map<Kernels, double> largest_roundings;
+};
+
+const char* name_of(Kernels kernels) {
+  return kernels == Kernels::kFast ? "fast" : "direct";
+}
 
 double median(std::vector<double> numbers) {
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -209,13 +225,17 @@ TEST_P(EachNetworkByKernels, IsAsNearToDoublePrecisionAsRoundingAllows) {
     }
     const double sensitivity = median(sensitivities);
     // A layer and its BatchNorm sum up to 64 terms at a time.
-    EXPECT_LE(median(errors[Kernels::kDirect]),
-              std::sqrt(2) * running_sum_rounding(64) / kRounding * sensitivity);
-    EXPECT_LE(median(errors[Kernels::kFast]), kWinogradMagnification * median(errors[Kernels::kDirect]));
+    const double allowance = std::sqrt(2) * running_sum_rounding(64) / kRounding;
+    for (const auto& [kernels, of_batches] : errors) {
+      const double roundings = median(of_batches) / sensitivity;
+      EXPECT_LE(roundings, kernels == Kernels::kFast ? kWinogradMagnification * allowance : allowance)
+          << name_of(kernels);
+      largest_roundings[kernels] = std::max(largest_roundings[kernels], roundings);
+    }
   }
 }
 
-// So many values are next to zero here that some always fall on the other side of max(0, .). Each such value
+// So many values are next to zero here that some may fall on the other side of max(0, .). Each such value
 // changes a gradient by up to a hundredth; a wrong layer would change it by more than a tenth.
 TEST(Kernels, ComputeTheGradientOfVgg19AtFullWidth) {
   const Case row{"vgg19", {}};
@@ -224,7 +244,10 @@ TEST(Kernels, ComputeTheGradientOfVgg19AtFullWidth) {
   for (const Kernels kernels : {Kernels::kFast, Kernels::kDirect}) {
     const Outcome outcome = compute(row, kernels, batch);
     expect_same_but_for_rounding(outcome, exact);
-    EXPECT_LT(relative_error(outcome.gradient, exact.gradient), 0.1);
+    const double error = relative_error(outcome.gradient, exact.gradient);
+    EXPECT_LT(error, 0.1);
+    fmt::print("note: vgg19's gradient at full width is off by {:.1e} of itself with {}\n", error,
+               name_of(kernels));
   }
 }
 
