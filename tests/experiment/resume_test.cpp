@@ -301,6 +301,14 @@ TEST_F(ResumeTest, FollowsNoLinksOutOfTheDirectory) {
   EXPECT_EQ(read_file(scratch / "outside"), "precious\n");
 }
 
+/// Of the ways to turn over the bits of a byte, how many may leave the same JSON: E for e in a number, and a
+/// last digit beyond what a double holds.
+int64_t most_other_spellings(const Json& json) {
+  int64_t numbers = 0;
+  for (const Json& value : json.flatten()) numbers += value.is_number_float() ? 1 : 0;
+  return 2 * numbers;
+}
+
 /// The run was stopped in its second epoch, and one of its text files damaged.
 class DamagedRun : public ResumeTest {
  protected:
@@ -339,7 +347,7 @@ TEST_F(DamagedRun, IsRefusedWithoutACheckpointWhereItCounts) {
   EXPECT_EQ(config_file.cut.harmless + config_file.turned.harmless, 0);
   const DamageTally status = damage("status.json", 1);
   EXPECT_EQ(status.cut.harmless, 1) << "without the newline at its end";
-  EXPECT_GT(status.turned.noticed, 0);
+  EXPECT_LE(status.turned.harmless, most_other_spellings(read_status(layout)));
   // The run begins anew, so that records and provenance do not count.
   for (const char* file : {"metrics.jsonl", "provenance.json"}) {
     const DamageTally tally = damage(file, 1);
@@ -360,10 +368,9 @@ TEST_F(ResumeTest, EveryDamageToAFinishedRunIsNoticed) {
       EXPECT_EQ(read_status(layout), status);
       EXPECT_EQ(read_continuation(layout).result, result);
     });
-    EXPECT_GT(tally.turned.noticed, 0);
-    // A line's end, white space, or E for e in a number of the status: the same JSON.
-    if (std::string(file) == "status.json") continue;
-    EXPECT_EQ(tally.cut.harmless + tally.turned.harmless, 0);
+    const bool is_json = std::string(file) == "status.json";
+    EXPECT_EQ(tally.cut.harmless, is_json ? 1 : 0) << "without the newline at its end";
+    EXPECT_LE(tally.turned.harmless, is_json ? most_other_spellings(status) : 0);
   }
 }
 
