@@ -19,10 +19,10 @@
 #include "core/torch.h"
 #include "kernels/convolution.h"
 #include "kernels/processor.h"
-#include "networks/own_tensors.h"
+#include "kernels/tensors.h"
 #include "util/clock.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 struct Shape {
@@ -50,13 +50,11 @@ struct Problem {
     torch::manual_seed(1);
     const int64_t kernel = geometry.kernel;
     const double scale = std::sqrt(2.0 / static_cast<double>(shape.in * kernel * kernel));
-    x = torch::randn({shape.samples, shape.in, shape.side, shape.side})
-            .relu_()
-            .contiguous(own::kChannelsLast);
-    w = (torch::randn({shape.out, shape.in, kernel, kernel}) * scale).contiguous(own::kChannelsLast);
+    x = torch::randn({shape.samples, shape.in, shape.side, shape.side}).relu_().contiguous(kChannelsLast);
+    w = (torch::randn({shape.out, shape.in, kernel, kernel}) * scale).contiguous(kChannelsLast);
     bias = torch::randn({shape.out});
     g = torch::randn_like(at::conv2d(x, w, bias, geometry.stride, geometry.padding))
-            .contiguous(own::kChannelsLast);
+            .contiguous(kChannelsLast);
   }
 
   at::Tensor aten_forward(at::ScalarType type) const {
@@ -115,15 +113,14 @@ void compare(const Shape& shape, int rounds) {
     const bool has_dx = shape.in > 3;  // images need no gradient
     r = {at::empty_like(problem.g), has_dx ? at::empty_like(problem.x) : at::Tensor(),
          at::empty_like(problem.w), at::empty_like(problem.bias)};
-    const ConvolutionInput input{.maps = own::maps_of(problem.x)};
+    const ConvolutionInput input{.maps = maps_of(problem.x)};
     way.forward = [&problem, &r, algorithm, input] {
-      convolution_forward(algorithm, problem.geometry, input, own::filters_of(problem.w),
-                          own::data_of(problem.bias), own::maps_of(r.y));
+      convolution_forward(algorithm, problem.geometry, input, filters_of(problem.w), data_of(problem.bias),
+                          maps_of(r.y));
     };
     way.backward = [&problem, &r, algorithm, input, has_dx] {
-      convolution_backward(algorithm, problem.geometry, input, own::filters_of(problem.w),
-                           own::maps_of(problem.g),
-                           {has_dx ? own::maps_of(r.dx) : Maps{}, own::filters_of(r.dw), own::data_of(r.db)});
+      convolution_backward(algorithm, problem.geometry, input, filters_of(problem.w), maps_of(problem.g),
+                           {has_dx ? maps_of(r.dx) : Maps{}, filters_of(r.dw), data_of(r.db)});
     };
   };
   add("patches", ConvolutionAlgorithm::kUnfolded);
@@ -158,14 +155,14 @@ void compare(const Shape& shape, int rounds) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels
 
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 3) {
     std::fprintf(stderr, "usage: convolutions THREADS [ROUNDS]\n");
     return 2;
   }
-  if (!batchplus::has_own_kernels()) {
+  if (!batchplus::kernels::are_available()) {
     std::fprintf(stderr, "this processor has no AVX2\n");
     return 2;
   }
@@ -175,5 +172,5 @@ int main(int argc, char** argv) {
   fmt::print(
       "| convolution | by | forward ms | backward ms | error of y | of x's gradient | of w's gradient |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
-  for (const auto& shape : batchplus::kShapes) batchplus::compare(shape, rounds);
+  for (const auto& shape : batchplus::kernels::kShapes) batchplus::kernels::compare(shape, rounds);
 }

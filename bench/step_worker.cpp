@@ -126,7 +126,7 @@ class Session {
   int64_t next_ = 0;
 };
 
-void print(const KernelTrace& trace) {
+void print(const kernels::KernelTrace& trace) {
   for (const auto& [description, totals] : trace.totals()) {
     std::printf("%lld %.9f %.0f %.0f %s\n", static_cast<long long>(totals.calls), totals.seconds,
                 totals.operations, totals.bytes, description.c_str());
@@ -145,7 +145,7 @@ void serve(const WorkerOptions& options) {
       method = method.substr(prefix.size());
       return true;
     };
-    std::optional<KernelTrace> trace;
+    std::optional<kernels::KernelTrace> trace;
     if (take_prefix("profile:")) trace.emplace();
     // A session of its own for each way, so that neither disturbs the other's batches.
     auto& session = sessions[method];

@@ -10,7 +10,7 @@
 
 #include "kernels/simd.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using simd::kLanes;
@@ -171,7 +171,7 @@ void channel_sums(const ConstMaps& x, float* sums) {
   for (int64_t c = 0; c < x.channels; ++c) sums[c] = static_cast<float>(totals.first(c));
 }
 
-void normalize(const ConstMaps& x, const Normalization& by, const Maps& y) {
+void normalize(const ConstMaps& x, const ScaleShift& by, const Maps& y) {
   const bool has_addend = by.addend.data != nullptr;
   const TracedCall traced([&] {
     return work_on(x, "batch norm {}, {}x{}, forward", 2 + has_addend + by.is_relu, 2 + has_addend);
@@ -287,4 +287,4 @@ void batch_norm_backward(const BatchNormBackward& pass) {
   }
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

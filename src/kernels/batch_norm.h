@@ -2,7 +2,7 @@
 
 #include "kernels/maps.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// The mean and the (biased) variance of each channel over all pixels: [channels] each. One pass over memory.
 void channel_moments(const ConstMaps& x, float* mean, float* variance);
@@ -11,13 +11,13 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance);
 void channel_sums(const ConstMaps& x, float* sums);
 
 /// y = scale * x + shift by channels, plus `addend` where it has data, and max(0, .) with is_relu.
-struct Normalization {
+struct ScaleShift {
   const float* scale = nullptr;
   const float* shift = nullptr;
   ConstMaps addend;
   bool is_relu = false;
 };
-void normalize(const ConstMaps& x, const Normalization& normalization, const Maps& y);
+void normalize(const ConstMaps& x, const ScaleShift& by, const Maps& y);
 
 /// Where a gradient with respect to y = max(0, normalised x [+ addend]) counts.
 enum class ReluMask {
@@ -52,4 +52,4 @@ struct BatchNormBackward {
 /// Two passes over memory: the gradient with respect to x depends on two sums over all pixels.
 void batch_norm_backward(const BatchNormBackward& pass);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

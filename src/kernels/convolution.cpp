@@ -6,7 +6,7 @@
 #include "kernels/unfolded_convolution.h"
 #include "kernels/winograd.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 WinogradTile tile_of(ConvolutionAlgorithm algorithm) {
@@ -77,4 +77,4 @@ void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeome
   }
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -2,7 +2,7 @@
 
 #include "kernels/convolution_pass.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 enum class ConvolutionAlgorithm { kUnfolded, kWinogradTwo, kWinogradFour };
 
@@ -19,4 +19,4 @@ void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeome
                           const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& y_gradient,
                           const ConvolutionGradients& gradients);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

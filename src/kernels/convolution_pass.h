@@ -2,7 +2,7 @@
 
 #include "kernels/maps.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// How the filters move over the maps.
 struct ConvolutionGeometry {
@@ -27,4 +27,4 @@ struct ConvolutionGradients {
   float* bias = nullptr;
 };
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

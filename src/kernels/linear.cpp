@@ -10,7 +10,7 @@
 
 #include "kernels/simd.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using simd::kLanes;
@@ -200,4 +200,4 @@ void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
   });
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

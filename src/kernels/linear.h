@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// A linear layer on a batch, everything row-major: x: [samples, in], weight: [out, in], y: [samples, out].
 struct LinearShape {
@@ -28,4 +28,4 @@ struct LinearBackward {
 };
 void linear_backward(const LinearShape& shape, const LinearBackward& pass);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// A batch of images or feature maps with the channels side by side: [N,height,width,channels]. Consecutive
 /// pixels are `stride` floats apart, so that maps can be some of the channels of larger ones.
@@ -50,4 +50,4 @@ struct FiltersOf {
 using Filters = FiltersOf<float>;
 using ConstFilters = FiltersOf<const float>;
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

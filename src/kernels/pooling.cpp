@@ -8,7 +8,7 @@
 
 #include "kernels/simd.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using simd::Vector;
@@ -80,4 +80,4 @@ void max_pool_backward(const ConstMaps& g, int64_t side, const uint8_t* places, 
   });
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

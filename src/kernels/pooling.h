@@ -2,7 +2,7 @@
 
 #include "kernels/maps.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// The largest of each window of side x side: y: [N,height/side,width/side,channels] (rounded down). `places`
 /// gets the window's pixel it came from, one byte for each output.
@@ -10,4 +10,4 @@ void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* 
 void max_pool_backward(const ConstMaps& y_gradient, int64_t side, const uint8_t* places,
                        const Maps& x_gradient);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -1,8 +1,8 @@
 #include "kernels/processor.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
-bool has_own_kernels() {
+bool are_available() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has;
@@ -11,4 +11,4 @@ bool has_own_kernels() {
 #endif
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -1,8 +1,8 @@
 #pragma once
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// Whether this processor runs the kernels of this folder: x86 with AVX2 and FMA.
-bool has_own_kernels();
+bool are_available();
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -6,7 +6,7 @@
 #include "kernels/scratch.h"
 #include "util/error.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 // LIBXSMM's matrices are column-major, so it is given the transposed product: C^T = B^T A^T.
 Product::Product(const ProductShape& shape) {
@@ -79,4 +79,4 @@ void PanelProduct::operator()(const float* a, const float* panels, float* c) con
   }
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// The shape of a product of small row-major matrices, C = A B or C += A B with C: [rows, columns]. Leading
 /// dimensions are the floats between the starts of two rows.
@@ -70,4 +70,4 @@ class PanelProduct {
   Blocks tail_;
 };
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

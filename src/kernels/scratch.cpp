@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 Scratch::~Scratch() {
   std::free(data_);
@@ -26,4 +26,4 @@ float* Scratch::floats(int64_t count) {
   return data_;
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

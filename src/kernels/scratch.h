@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// Memory of a thread that is kept between uses: it grows to the largest request and is never zeroed. Each
 /// Scratch object is one region; a thread that nests two uses needs two of them.
@@ -27,4 +27,4 @@ constexpr int64_t round_up(int64_t n, int64_t step) {
   return (n + step - 1) / step * step;
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

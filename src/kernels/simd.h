@@ -6,10 +6,10 @@
 #include <type_traits>
 
 // Eight floats at a time. For files that are compiled for AVX2 from here on: they include this header last,
-// and their functions run only where has_own_kernels() says so (kernels/processor.h).
+// and their functions run only where are_available() says so (kernels/processor.h).
 #pragma GCC target("avx2,fma")
 
-namespace batchplus::simd {
+namespace batchplus::kernels::simd {
 
 constexpr int64_t kLanes = 8;
 
@@ -76,4 +76,4 @@ template <class Body>
   }
 }
 
-}  // namespace batchplus::simd
+}  // namespace batchplus::kernels::simd

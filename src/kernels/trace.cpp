@@ -3,7 +3,7 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 std::string describe(const char* format, std::initializer_list<int64_t> numbers) {
   fmt::dynamic_format_arg_store<fmt::format_context> arguments;
@@ -25,4 +25,4 @@ void KernelTrace::end_call() {
   active_ = this;
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -7,7 +7,7 @@
 
 #include "util/clock.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// What a call of a kernel has to do on any machine.
 struct KernelWork {
@@ -74,4 +74,4 @@ class TracedCall {
   KernelTrace* trace_;
 };
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

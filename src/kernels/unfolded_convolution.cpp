@@ -10,7 +10,7 @@
 #include "kernels/simd.h"
 #include "util/error.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using simd::kLanes;
@@ -290,4 +290,4 @@ void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInp
   if (gradients.bias != nullptr) channel_sums(g, gradients.bias);
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -2,7 +2,7 @@
 
 #include "kernels/convolution_pass.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// Convolution as matrix products: the patches of some output pixels, copied side by side, times the filters.
 /// Filters of 1x1 read the maps where they are. For any geometry.
@@ -14,4 +14,4 @@ void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInpu
 void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                        const ConstMaps& y_gradient, const ConvolutionGradients& gradients);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -11,7 +11,7 @@
 #include "kernels/winograd_transforms.h"
 #include "util/error.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using simd::kLanes;
@@ -535,4 +535,4 @@ void winograd_backward(WinogradTile tile, const ConvolutionInput& x, const Const
   }
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

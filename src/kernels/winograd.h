@@ -2,7 +2,7 @@
 
 #include "kernels/convolution_pass.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// Outputs of a tile in each direction: F(2x2, 3x3) or F(4x4, 3x3).
 enum class WinogradTile { kTwo = 2, kFour = 4 };
@@ -16,4 +16,4 @@ void winograd_forward(WinogradTile tile, const ConvolutionInput& x, const ConstF
 void winograd_backward(WinogradTile tile, const ConvolutionInput& x, const ConstFilters& w,
                        const ConstMaps& y_gradient, const ConvolutionGradients& gradients);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -8,7 +8,7 @@
 // by evaluating polynomials at m + 1 points and at infinity. In two dimensions each transform is applied to
 // the columns and to the rows. The backward pass uses the transposed transforms: with g the gradient of y,
 //   d's gradient is B [(G w) . (A g)] and w's gradient is G^T [(B^T d) . (A g)].
-namespace batchplus::simd {
+namespace batchplus::kernels::simd {
 
 template <int kTile>
 struct Filtering;
@@ -160,4 +160,4 @@ template <int kIn, int kOut, class Transform, class Load, class Store>
   }
 }
 
-}  // namespace batchplus::simd
+}  // namespace batchplus::kernels::simd

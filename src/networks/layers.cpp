@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/processor.h"
+#include "kernels/tensors.h"
 
 namespace batchplus {
 namespace {
@@ -36,8 +37,8 @@ torch::Tensor Layer::relu(const torch::Tensor& x) {
 
 bool Layer::uses_own_kernels(const torch::Tensor& x) const {
   const bool has_derivatives = is_training() || !torch::GradMode::is_enabled();
-  return kernels_ != Kernels::kAten && has_derivatives && !is_observed() && has_own_kernels() &&
-         own::takes(x) && own::takes(weight_);
+  return kernels_ != Kernels::kAten && has_derivatives && !is_observed() && kernels::are_available() &&
+         kernels::take(x) && kernels::take(weight_);
 }
 
 KernelsInScope::KernelsInScope(torch::nn::Module& module, Kernels kernels) {
@@ -172,7 +173,7 @@ torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& s
 namespace ops {
 
 torch::Tensor max_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
-  const bool is_own = kernels != Kernels::kAten && has_own_kernels() && own::takes(x) &&
+  const bool is_own = kernels != Kernels::kAten && kernels::are_available() && kernels::take(x) &&
                       x.is_contiguous(torch::MemoryFormat::ChannelsLast);
   return is_own ? own::max_pool(x, side) : at::max_pool2d(x, side);
 }

@@ -102,7 +102,7 @@ class LinearFunction : public Function<LinearFunction> {
   }
 };
 
-Normalization normalization_of(const Coefficients& by, const Tensor& shortcut, bool is_relu) {
+ScaleShift normalization_of(const Coefficients& by, const Tensor& shortcut, bool is_relu) {
   return {.scale = by.scale(),
           .shift = by.shift(),
           .addend = shortcut.defined() ? maps_of(shortcut) : Maps{},
@@ -203,11 +203,6 @@ class MaxPoolFunction : public Function<MaxPoolFunction> {
 };
 
 }  // namespace
-
-bool takes(const Tensor& tensor) {
-  constexpr uint64_t kLevel = 0;
-  return tensor.is_cpu() && tensor.scalar_type() == torch::kFloat32 && !tensor._fw_grad(kLevel).defined();
-}
 
 Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const ConvolutionGeometry& geometry, bool may_use_winograd) {

@@ -4,15 +4,12 @@
 #include "kernels/convolution.h"
 
 /// What layers compute, by this project's own kernels (kernels/), with first derivatives. For float tensors
-/// on a CPU that has_own_kernels(). Maps are [N,C,H,W] with the channels side by side in memory
+/// on a CPU that kernels::are_available(). Maps are [N,C,H,W] with the channels side by side in memory
 /// (channels-last); others are copied into that order.
 namespace batchplus::own {
 
-/// Whether a tensor is one that these functions take: float, on the CPU, without a forward derivative.
-bool takes(const torch::Tensor& tensor);
-
 torch::Tensor convolution(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
-                          const ConvolutionGeometry& geometry, bool may_use_winograd);
+                          const kernels::ConvolutionGeometry& geometry, bool may_use_winograd);
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      bool is_relu);

@@ -16,27 +16,6 @@ void refuse_second_derivative() {
               {"backward with create_graph", "training mode", "use_kernels(module, Kernels::kAten)"});
 }
 
-Maps maps_of(const Tensor& t) {
-  return maps_of(t, 0, t.size(1));
-}
-
-Maps maps_of(const Tensor& t, int64_t begin, int64_t end) {
-  return {t.data_ptr<float>() + begin, t.size(0), t.size(2), t.size(3), end - begin, t.size(1)};
-}
-
-Tensor make_maps(const Tensor& like, int64_t channels, int64_t height, int64_t width) {
-  return at::empty({like.size(0), channels, height, width}, like.options().memory_format(kChannelsLast));
-}
-
-Filters filters_of(const Tensor& w) {
-  // Side by side in a row; a filter of 1x1 has no neighbours.
-  return {w.data_ptr<float>(), w.size(0), w.size(1), w.size(2), w.stride(0), w.stride(1), w.stride(3)};
-}
-
-float* data_of(const Tensor& t) {
-  return t.defined() ? t.data_ptr<float>() : nullptr;
-}
-
 Coefficients::Coefficients(const Tensor& mean, const Tensor& variance, const BatchNormParts& parts)
     : rows_(at::empty({4, mean.numel()}, mean.options())) {
   const int64_t channels = mean.numel();

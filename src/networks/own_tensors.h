@@ -1,25 +1,16 @@
 #pragma once
 
 #include "core/torch.h"
-#include "kernels/maps.h"
+#include "kernels/tensors.h"
 #include "networks/own_functions.h"
 
 /// Between tensors and kernels, for the functions of namespace own.
 namespace batchplus::own {
 
-constexpr auto kChannelsLast = torch::MemoryFormat::ChannelsLast;
+using namespace kernels;
 
 /// For backward passes that give numbers, not functions that could be differentiated again.
 void refuse_second_derivative();
-
-/// [N,C,H,W] with the channels side by side.
-Maps maps_of(const torch::Tensor& t);
-/// Channels `begin` to `end` of it.
-Maps maps_of(const torch::Tensor& t, int64_t begin, int64_t end);
-torch::Tensor make_maps(const torch::Tensor& like, int64_t channels, int64_t height, int64_t width);
-Filters filters_of(const torch::Tensor& w);
-/// Null for an undefined tensor.
-float* data_of(const torch::Tensor& t);
 
 /// A BatchNorm as y = scale * x + shift by channels: scale = weight / sqrt(variance + epsilon),
 /// shift = bias - mean * scale.

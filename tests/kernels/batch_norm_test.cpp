@@ -4,12 +4,13 @@
 
 #include <cmath>
 
-#include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "kernels/relative_error.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 struct Case {
@@ -19,7 +20,7 @@ const std::vector<Case> kCases = {
     {4, 16, 32, 32}, {3, 12, 9, 7}, {1, 1, 5, 5}, {2, 168, 8, 8}, {130, 45, 2, 2}};
 
 class BatchNormKernels : public ::testing::Test {
-  void SetUp() override { testing::machine_has("avx2", has_own_kernels()); }
+  void SetUp() override { testing::machine_has("avx2", are_available()); }
 };
 
 /// BatchNorm, sum, max(0, .) in double precision, with gradients.
@@ -139,4 +140,4 @@ TEST_F(BatchNormKernels, SumChannels) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

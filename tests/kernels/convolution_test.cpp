@@ -6,12 +6,13 @@
 #include <functional>
 #include <tuple>
 
-#include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "kernels/relative_error.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using testing::kRounding;
@@ -178,7 +179,7 @@ class WinogradInTheory {
 };
 
 class ConvolutionKernels : public ::testing::Test {
-  void SetUp() override { testing::machine_has("avx2", has_own_kernels()); }
+  void SetUp() override { testing::machine_has("avx2", are_available()); }
 };
 
 // The patches' products are ordinary sums.
@@ -306,4 +307,4 @@ TEST(ChooseAlgorithm, TakesWinogradWhereItMayAndCan) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "kernels/relative_error.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 using testing::running_sum_rounding;
@@ -18,7 +19,7 @@ const std::vector<LinearShape> kShapes = {{128, 3072, 100}, {10, 3072, 100}, {1,
                                           {2, 1, 1},        {127, 33, 65},   {600, 9, 11}};
 
 TEST(LinearKernels, RoundNoMoreThanRunningSums) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", are_available())) return;
   for (const LinearShape& shape : kShapes) {
     for (const bool is_relu : {false, true}) {
       SCOPED_TRACE(::testing::Message()
@@ -55,4 +56,4 @@ TEST(LinearKernels, RoundNoMoreThanRunningSums) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -4,15 +4,16 @@
 
 #include <cmath>
 
-#include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "kernels/relative_error.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 TEST(MaxPool, HasLibtorchsBits) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", are_available())) return;
   for (const auto& [channels, height, width, side] :
        std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{
            {64, 8, 8, 2}, {13, 7, 9, 2}, {5, 9, 9, 3}}) {
@@ -35,4 +36,4 @@ TEST(MaxPool, HasLibtorchsBits) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

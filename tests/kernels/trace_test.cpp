@@ -4,18 +4,19 @@
 
 #include "kernels/batch_norm.h"
 #include "kernels/convolution.h"
-#include "kernels/maps_of_tensors.h"
 #include "kernels/processor.h"
+#include "kernels/relative_error.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 constexpr ConvolutionGeometry kGeometry{.kernel = 3, .stride = 1, .padding = 1};
 constexpr auto kFour = ConvolutionAlgorithm::kWinogradFour;
 
 TEST(KernelTrace, CountsTheWorkOfAConvolutionAndNotWhatItCallsInTurn) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", are_available())) return;
   const at::Tensor x = at::randn({2, 16, 8, 8}).contiguous(kChannelsLast);
   const at::Tensor g = at::randn_like(x);
   const at::Tensor dx = at::empty_like(x);
@@ -40,7 +41,7 @@ TEST(KernelTrace, CountsTheWorkOfAConvolutionAndNotWhatItCallsInTurn) {
 }
 
 TEST(KernelTrace, SeesCallsOfItsScopeOnly) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", are_available())) return;
   const at::Tensor x = at::randn({2, 8, 4, 4}).contiguous(kChannelsLast);
   const at::Tensor sums = at::empty({8});
   const auto call = [&] { channel_sums(maps_of(x), sums.data_ptr<float>()); };
@@ -56,4 +57,4 @@ TEST(KernelTrace, SeesCallsOfItsScopeOnly) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

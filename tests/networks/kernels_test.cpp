@@ -265,7 +265,7 @@ TEST_P(EachNetworkByKernels, RepeatsItsBits) {
 }
 
 TEST_P(EachNetworkByKernels, HasSecondDerivativesByLibtorchAloneAndSaysSo) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
   const LabelledImages batch = random_images(GetParam().shapes.back());
   const Model model = make_network(GetParam().network, batch.images.size(3), Kernels::kFast);
   const auto differentiate = [&] {

@@ -61,13 +61,13 @@ TEST(GradientOracle, IsAMeanOverTheBatch) {
 
 // --kernels aten: libtorch computes all of every network, and none of this project's kernels runs.
 TEST(GradientOracle, RunsNoOwnKernelWithLibtorchs) {
-  if (!testing::machine_has("avx2", has_own_kernels())) return;
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
   for (const NetworkInfo& info : networks()) {
     const auto calls = [&](Kernels kernels) {
       Rig rig(build_network(info, {}, /*seed=*/1));
       use_kernels(*rig.model.module, kernels);
       const torch::Tensor images = torch::rand({2, 3, 32, 32}).contiguous(rig.model.memory_format);
-      const KernelTrace trace;
+      const kernels::KernelTrace trace;
       rig.gradient({images, torch::tensor({1, 2})});
       std::vector<std::string> descriptions;
       for (const auto& [description, totals] : trace.totals()) descriptions.push_back(description);

@@ -42,7 +42,7 @@ inline bool is_required(const std::string& need) {
 
 /// Whether the test can go on. Where it cannot it is marked as skipped, or as failed on a machine that is
 /// meant to have what it needs; then it should return:
-///   if (!machine_has("avx2", has_own_kernels())) return;
+///   if (!machine_has("avx2", kernels::are_available())) return;
 inline bool machine_has(const std::string& need, bool is_here) {
   const std::string& problem = machine_needs().at(need);
   if (is_here) return true;
