@@ -9,8 +9,8 @@
 #include <atomic>
 #include <bit>
 
-#include "core/cpu_dispatch.h"
 #include "core/memory.h"
+#include "kernels/for_this_cpu.h"
 #include "methods/method.h"
 #include "methods/registry.h"
 #include "networks/registry.h"
@@ -33,13 +33,13 @@ Spread spread_of(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
-/// The update of core/vector_kernels.cpp, with and without the look at what it writes.
+/// The update of kernels/vector_kernels.cpp, with and without the look at what it writes.
 template <bool kIsChecked>
 bool update(float* w_begin, float* m_begin, const float* gradient, int64_t size) {
   std::atomic<uint32_t> not_finite{0};
   constexpr int64_t kGrain = 16384;
   at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
-    not_finite |= for_this_cpu([&]() __attribute__((always_inline)) {
+    not_finite |= kernels::for_this_cpu([&]() __attribute__((always_inline)) {
       float* __restrict w = w_begin;
       float* __restrict m = m_begin;
       uint32_t seen = 0;

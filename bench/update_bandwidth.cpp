@@ -9,10 +9,11 @@
 #include <cstring>
 #include <vector>
 
-#include "core/vector_kernels.h"
+#include "core/torch.h"
+#include "kernels/vector_kernels.h"
 #include "util/clock.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 constexpr int kRounds = 15;
@@ -69,12 +70,12 @@ void measure(const Case& what, int64_t size) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels
 
 int main(int argc, char** argv) {
-  using batchplus::UpdateKind;
+  using batchplus::kernels::UpdateKind;
   at::set_num_threads(argc > 1 ? std::atoi(argv[1]) : 1);
-  const std::vector<batchplus::Case> cases = {
+  const std::vector<batchplus::kernels::Case> cases = {
       {"sgd: w, g", UpdateKind::kPlain, false, 3},
       {"nag: w, g, m", UpdateKind::kNesterov, false, 5},
       {"bp-svrg: w, g, g(w), mu", UpdateKind::kPlain, true, 5},
@@ -82,6 +83,6 @@ int main(int argc, char** argv) {
   };
   // mlp's and vgg11's number of parameters: in the last-level cache, and beyond it.
   for (const int64_t size : {318410, 9756426}) {
-    for (const auto& what : cases) batchplus::measure(what, size);
+    for (const auto& what : cases) batchplus::kernels::measure(what, size);
   }
 }

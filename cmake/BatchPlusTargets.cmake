@@ -74,7 +74,7 @@ function(batchplus_use_torch_header target)
   endif()
 endfunction()
 
-# For files whose loops run through for_this_cpu (src/core/cpu_dispatch.h): vectorised, and the same bits whatever the
+# For files whose loops run through for_this_cpu (src/kernels/for_this_cpu.h): vectorised, and the same bits whatever the
 # instruction set.
 function(batchplus_kernel_source source)
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off" SKIP_PRECOMPILE_HEADERS ON)

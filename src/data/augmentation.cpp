@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "core/cpu_dispatch.h"
 #include "core/random_stream.h"
+#include "kernels/for_this_cpu.h"
 
 namespace batchplus {
 namespace {
@@ -26,7 +26,7 @@ template <int64_t kWidth>
 template <int64_t kWidth>
 void copy_planes(const uint8_t* in, const Augmentation& how, int64_t planes, int64_t height, int64_t width,
                  const uint8_t* mask, uint8_t* out) {
-  for_this_cpu([&]() __attribute__((always_inline)) {
+  kernels::for_this_cpu([&]() __attribute__((always_inline)) {
     for (int64_t plane = 0; plane < planes; ++plane, in += height * width) {
       for (int64_t y = how.dy; y < height + how.dy; ++y, out += width) {
         if (y < 0 || y >= height) {

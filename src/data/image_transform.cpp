@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/cpu_dispatch.h"
 #include "data/augmentation.h"
+#include "kernels/for_this_cpu.h"
 #include "util/error.h"
 
 namespace batchplus {
@@ -22,7 +22,7 @@ void normalize_rgb(const uint8_t* in, int64_t plane, const float* scale, const f
     scales[j] = scale[j % 3];
     shifts[j] = shift[j % 3];
   }
-  for_this_cpu([&]() __attribute__((always_inline)) {
+  kernels::for_this_cpu([&]() __attribute__((always_inline)) {
     for (int64_t p = 0; p < plane; p += kPixels) {
       const int64_t count = std::min(kPixels, plane - p);
       uint8_t block[kBlock] = {};
@@ -87,7 +87,7 @@ void ImageTransform::apply_serially(const ImageSet& set, std::span<const int64_t
 
 void ImageTransform::normalize_planes(const uint8_t* in, int64_t plane, float* out) const {
   for (size_t c = 0; c < scale_.size(); ++c, in += plane, out += plane) {
-    for_this_cpu([&, scale = scale_[c], shift = shift_[c] ]() __attribute__((always_inline)) {
+    kernels::for_this_cpu([&, scale = scale_[c], shift = shift_[c] ]() __attribute__((always_inline)) {
       const uint8_t* __restrict from = in;
       float* __restrict to = out;
       for (int64_t p = 0; p < plane; ++p) to[p] = scale * static_cast<float>(from[p]) + shift;

@@ -44,6 +44,13 @@ template <bool kIsFull>
   return _mm256_max_ps(_mm256_setzero_ps(), v);
 }
 
+/// The sum of the eight.
+[[gnu::always_inline]] inline float sum_lanes(Vector v) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
 /// Runs body(c, count, is_full) for each vector of `channels` channels; is_full is a constant: whether count
 /// is 8.
 template <class Body>

@@ -3,10 +3,12 @@
 #include <functional>
 
 #include "core/named_tensors.h"
-#include "core/vector_kernels.h"
 #include "data/batch_source.h"
+#include "kernels/vector_kernels.h"
 
 namespace batchplus {
+
+using kernels::EstimateTerms;
 
 /// Moves w by one inner step with the estimate v_t; false when w is no longer finite, and then the run is
 /// over.

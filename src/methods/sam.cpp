@@ -10,9 +10,9 @@ SamEstimator::SamEstimator(GradientOracle& oracle, double radius)
 void SamEstimator::run(const OuterBatch& outer, double /*progress*/, const StepFunction& step) {
   for (int64_t t = 0; t < outer.inner_batches(); ++t) {
     oracle_.gradient(outer.inner(t), gradient_);
-    const double norm = std::sqrt(squared_norm(gradient_));
+    const double norm = std::sqrt(kernels::squared_norm(gradient_));
     const double scale = norm > 0 ? radius_ / norm : 0;  // at a stationary point there is nowhere to climb
-    displace(oracle_.parameters().values(), scale, gradient_, climbed_);
+    kernels::displace(oracle_.parameters().values(), scale, gradient_, climbed_);
     oracle_.gradient_at(climbed_, outer.inner(t), gradient_);
     if (!step({.gradient = &gradient_})) return;
   }

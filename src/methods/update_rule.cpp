@@ -13,11 +13,11 @@ UpdateRule::UpdateRule(FlatParameters& parameters, Options options)
 }
 
 bool UpdateRule::step(const EstimateTerms& estimate, double learning_rate) {
-  return fused_update(parameters_.values(), momentum_, estimate,
-                      {.kind = options_.kind,
-                       .learning_rate = learning_rate,
-                       .momentum = options_.momentum,
-                       .weight_decay = options_.weight_decay});
+  return kernels::fused_update(parameters_.values(), momentum_, estimate,
+                               {.kind = options_.kind,
+                                .learning_rate = learning_rate,
+                                .momentum = options_.momentum,
+                                .weight_decay = options_.weight_decay});
 }
 
 NamedTensors UpdateRule::state() const {

@@ -4,9 +4,12 @@
 
 #include "core/flat_parameters.h"
 #include "core/named_tensors.h"
-#include "core/vector_kernels.h"
+#include "kernels/vector_kernels.h"
 
 namespace batchplus {
+
+using kernels::EstimateTerms;
+using kernels::UpdateKind;
 
 /// Moves w by a gradient estimate, with L2 regularisation added to it at w:
 ///   plain       w -= lr v

@@ -6,20 +6,22 @@
 
 namespace batchplus {
 
-void ControlVariateProbe::observe(int64_t t, const EstimateTerms& estimate, const torch::Tensor& weights) {
+void ControlVariateProbe::observe(int64_t t, const kernels::EstimateTerms& estimate,
+                                  const torch::Tensor& weights) {
   if (estimate.control == nullptr) return;
   if (t == 0) {
     if (!snapshot_.defined()) snapshot_ = torch::empty_like(weights);
     snapshot_.copy_(weights);
     return;
   }
-  const DeviationSums step = deviation_sums(*estimate.gradient, *estimate.control, *estimate.mean);
+  const kernels::DeviationSums step =
+      kernels::deviation_sums(*estimate.gradient, *estimate.control, *estimate.mean);
   const double c = estimate.coefficient;
   sums_.deviations.gradient += step.gradient;
   sums_.deviations.product += step.product;
   sums_.deviations.control += step.control;
   sums_.estimate_squares += step.gradient + 2 * c * step.product + c * c * step.control;
-  sums_.distances += std::sqrt(squared_distance(weights, snapshot_));
+  sums_.distances += std::sqrt(kernels::squared_distance(weights, snapshot_));
   ++sums_.steps;
 }
 

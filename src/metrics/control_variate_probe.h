@@ -2,7 +2,8 @@
 
 #include <optional>
 
-#include "core/vector_kernels.h"
+#include "core/torch.h"
+#include "kernels/vector_kernels.h"
 
 namespace batchplus {
 
@@ -28,14 +29,14 @@ struct ControlVariateDiagnostics {
 class ControlVariateProbe {
  public:
   /// Before inner step t (from 0) of an outer batch, with the weights w_t: [d].
-  void observe(int64_t t, const EstimateTerms& estimate, const torch::Tensor& weights);
+  void observe(int64_t t, const kernels::EstimateTerms& estimate, const torch::Tensor& weights);
 
   /// Over all steps since the last call; nothing when none had a control variate.
   std::optional<ControlVariateDiagnostics> take();
 
   /// Over the steps since then.
   struct Sums {
-    DeviationSums deviations;
+    kernels::DeviationSums deviations;
     double estimate_squares = 0;
     double distances = 0;
     int64_t steps = 0;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "kernels/processor.h"
 #include "metrics/layer_rules.h"
+#include "metrics/pixel_sums.h"
 
 namespace batchplus {
 namespace {
 
-ConvolutionShape shape_of(const Convolution& layer, const torch::Tensor& x, const torch::Tensor& g) {
+kernels::ConvolutionShape shape_of(const Convolution& layer, const torch::Tensor& x, const torch::Tensor& g) {
   const Convolution::Options& options = layer.options();
   return {.in = options.in,
           .out = options.out,
@@ -31,27 +33,27 @@ torch::Tensor weight_gradient(const Convolution& layer, const torch::Tensor& x, 
                                               /*transposed=*/false, {0, 0}, /*groups=*/1, only_weight));
 }
 
-SampleLayerGradients with_kernels(const Convolution& layer, const ConvolutionShape& shape,
+SampleLayerGradients with_kernels(const Convolution& layer, const kernels::ConvolutionShape& shape,
                                   const torch::Tensor& input, const torch::Tensor& output_gradient) {
   const torch::Tensor x = input.contiguous(torch::MemoryFormat::ChannelsLast);
   const torch::Tensor g = output_gradient.contiguous(torch::MemoryFormat::ChannelsLast);
-  const ConvolutionBatch batch{x.size(0), x.data_ptr<float>(), g.data_ptr<float>()};
+  const kernels::ConvolutionBatch batch{x.size(0), x.data_ptr<float>(), g.data_ptr<float>()};
   SampleLayerGradients gradients;
   gradients.squared_norms = torch::empty({batch.samples}, torch::kFloat64);
   auto* squared_norms = gradients.squared_norms.data_ptr<double>();
   if (plan_convolution(shape) == ConvolutionPlan::kForm) {
     const torch::Tensor sum = torch::empty({shape.out, shape.kernel, shape.kernel, shape.in});
-    form_sample_gradients(shape, batch, sum.data_ptr<float>(), squared_norms);
+    kernels::form_sample_gradients(shape, batch, sum.data_ptr<float>(), squared_norms);
     gradients.sum.weight = sum.permute({0, 3, 1, 2});
   } else {
-    gram_squared_norms(shape, batch, squared_norms);
+    kernels::gram_squared_norms(shape, batch, squared_norms);
     gradients.sum.weight = weight_gradient(layer, x, g);
   }
   return gradients;
 }
 
 /// Any device and type. Forms the gradients of a few samples at a time.
-SampleLayerGradients with_aten(const Convolution& layer, const ConvolutionShape& shape,
+SampleLayerGradients with_aten(const Convolution& layer, const kernels::ConvolutionShape& shape,
                                const torch::Tensor& x, const torch::Tensor& g) {
   constexpr int64_t kElementsAtATime = int64_t{1} << 24;
   const int64_t patch = shape.kernel * shape.kernel * shape.in;
@@ -76,7 +78,7 @@ SampleLayerGradients with_aten(const Convolution& layer, const ConvolutionShape&
 
 }  // namespace
 
-ConvolutionPlan plan_convolution(const ConvolutionShape& shape) {
+ConvolutionPlan plan_convolution(const kernels::ConvolutionShape& shape) {
   // In multiply-adds a sample. Both ways include one weight gradient. Forming adds each weight's square and
   // sum, which cost as much as so many multiply-adds when they come from a core's own cache, and when they do
   // not (measured on 512 -> 512 channels and 4 x 4 pixels, where forming runs at a third of its usual rate).
@@ -94,9 +96,9 @@ SampleLayerGradients convolution_sample_gradients(const LayerPass& pass) {
   const auto& layer = static_cast<const Convolution&>(pass.layer);
   const torch::Tensor& x = pass.input;
   const torch::Tensor& g = pass.output_gradient;
-  const ConvolutionShape shape = shape_of(layer, x, g);
+  const kernels::ConvolutionShape shape = shape_of(layer, x, g);
   const bool has_kernels = x.is_cpu() && x.scalar_type() == torch::kFloat32 &&
-                           g.scalar_type() == torch::kFloat32 && has_convolution_kernels();
+                           g.scalar_type() == torch::kFloat32 && kernels::are_available();
   SampleLayerGradients gradients =
       has_kernels ? with_kernels(layer, shape, x, g) : with_aten(layer, shape, x, g);
   if (layer.bias().defined()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "metrics/convolution_kernels.h"
+#include "kernels/sample_gradients.h"
 
 namespace batchplus {
 
@@ -13,6 +13,6 @@ enum class ConvolutionPlan {
 };
 
 /// The cheaper one for a layer.
-ConvolutionPlan plan_convolution(const ConvolutionShape& shape);
+ConvolutionPlan plan_convolution(const kernels::ConvolutionShape& shape);
 
 }  // namespace batchplus

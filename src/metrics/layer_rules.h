@@ -39,9 +39,6 @@ LayerGradients convolution_gradient_tangent(const LayerPass& pass, const LayerPa
 SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass);
 LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 
-/// The sum over a sample's pixels for each channel of [N,C,H,W]: [N,C].
-torch::Tensor sum_over_pixels(const torch::Tensor& maps);
-
 /// The sum of squares in each row: [N], float64.
 torch::Tensor squared_row_norms(const torch::Tensor& rows);
 

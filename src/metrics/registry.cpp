@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/vector_kernels.h"
 #include "metrics/control_variate_probe.h"
 #include "metrics/generalization_bound.h"
 #include "metrics/hessian_trace.h"

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/vector_kernels.h"
+#include "kernels/vector_kernels.h"
 
 namespace batchplus {
 namespace {
@@ -46,8 +46,8 @@ void Snapshot::take_cached(const OuterBatch& outer) {
   const auto weights = batch_weights(outer);
   while (gradients_.size() < weights.size()) gradients_.push_back(oracle_.make_vector());
   for (size_t k = 0; k < weights.size(); ++k) oracle_.gradient(batch_at(outer, k), gradients_[k]);
-  weighted_sum({gradients_.begin(), gradients_.begin() + static_cast<std::ptrdiff_t>(weights.size())},
-               weights, mean_);
+  kernels::weighted_sum(
+      {gradients_.begin(), gradients_.begin() + static_cast<std::ptrdiff_t>(weights.size())}, weights, mean_);
 }
 
 void Snapshot::take_recomputable(const OuterBatch& outer) {
@@ -60,7 +60,7 @@ void Snapshot::take_recomputable(const OuterBatch& outer) {
   for (size_t k = 0; k < weights.size(); ++k) {
     const torch::Tensor& gradient = gradients_[k == 0 ? 0 : 1];
     oracle_.gradient(batch_at(outer, k), gradient);
-    accumulate(sum_, weights[k], gradient);
+    kernels::accumulate(sum_, weights[k], gradient);
   }
   mean_.copy_(sum_);
 }

@@ -51,7 +51,8 @@ TEST(ControlVariateProbe, NamesTheCoefficientOfLeastVariance) {
   const torch::Tensor gradient = 0.4 * control + torch::randn({1000});
   const auto ratio_with = [&](double c) {
     ControlVariateProbe probe;
-    const EstimateTerms terms{.gradient = &gradient, .control = &control, .mean = &mean, .coefficient = c};
+    const kernels::EstimateTerms terms{
+        .gradient = &gradient, .control = &control, .mean = &mean, .coefficient = c};
     probe.observe(0, terms, w);
     probe.observe(1, terms, w);
     return *probe.take();

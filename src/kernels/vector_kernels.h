@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "core/torch.h"
+#include <ATen/core/Tensor.h>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// Single passes over flat float32 vectors: vectorised and multi-threaded on CPU, composed of ATen operations
 /// on other devices. Element-wise results do not depend on the number of threads or on the instruction set.
@@ -15,11 +15,11 @@ enum class UpdateKind { kPlain, kHeavyBall, kNesterov };
 /// gradients.
 struct EstimateTerms {
   /// g_t(w_{t-1}): [d].
-  const torch::Tensor* gradient = nullptr;
+  const at::Tensor* gradient = nullptr;
   /// g_t(w): [d]; null when there is no control variate.
-  const torch::Tensor* control = nullptr;
+  const at::Tensor* control = nullptr;
   /// mu: [d]; null when there is no control variate.
-  const torch::Tensor* mean = nullptr;
+  const at::Tensor* mean = nullptr;
   double coefficient = 0;
 };
 
@@ -35,31 +35,31 @@ struct UpdateConstants {
 ///   heavy ball  m = momentum * m + v;  w -= lr * m
 ///   Nesterov    m = momentum * m + v;  w -= lr * (v + momentum * m)
 /// `momentum_buffer` is unused for plain. Returns whether every new w is finite.
-[[nodiscard]] bool fused_update(const torch::Tensor& w, const torch::Tensor& momentum_buffer,
+[[nodiscard]] bool fused_update(const at::Tensor& w, const at::Tensor& momentum_buffer,
                                 const EstimateTerms& estimate, const UpdateConstants& constants);
 
 /// The same from ATen operations, for other devices; bitwise equal to the fused pass on CPU.
-[[nodiscard]] bool fused_update_aten(const torch::Tensor& w, const torch::Tensor& momentum_buffer,
+[[nodiscard]] bool fused_update_aten(const at::Tensor& w, const at::Tensor& momentum_buffer,
                                      const EstimateTerms& estimate, const UpdateConstants& constants);
 
 /// mean = sum_k weights[k] * vectors[k], summed in double in the order of k.
-void weighted_sum(const std::vector<torch::Tensor>& vectors, const std::vector<double>& weights,
-                  const torch::Tensor& mean);
+void weighted_sum(const std::vector<at::Tensor>& vectors, const std::vector<double>& weights,
+                  const at::Tensor& mean);
 
 /// sum += weight * vector, with sum: [d] in double. Adding one vector after the other and rounding the sum to
 /// float gives the bits of weighted_sum.
-void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& vector);
+void accumulate(const at::Tensor& sum, double weight, const at::Tensor& vector);
 
 /// out = w + scale * direction.
-void displace(const torch::Tensor& w, double scale, const torch::Tensor& direction, const torch::Tensor& out);
+void displace(const at::Tensor& w, double scale, const at::Tensor& direction, const at::Tensor& out);
 
 // The sums below are in double, in an order that does not depend on the number of threads.
 
 /// ||vector||^2.
-double squared_norm(const torch::Tensor& vector);
+double squared_norm(const at::Tensor& vector);
 
 /// ||a - b||^2.
-double squared_distance(const torch::Tensor& a, const torch::Tensor& b);
+double squared_distance(const at::Tensor& a, const at::Tensor& b);
 
 /// How two gradients deviate from a mean.
 struct DeviationSums {
@@ -70,7 +70,6 @@ struct DeviationSums {
   /// ||control - mean||^2.
   double control = 0;
 };
-DeviationSums deviation_sums(const torch::Tensor& gradient, const torch::Tensor& control,
-                             const torch::Tensor& mean);
+DeviationSums deviation_sums(const at::Tensor& gradient, const at::Tensor& control, const at::Tensor& mean);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -1,6 +1,9 @@
-#include "core/vector_kernels.h"
+#include "kernels/vector_kernels.h"
 
-#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <array>
@@ -8,13 +11,13 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/cpu_dispatch.h"
+#include "kernels/for_this_cpu.h"
 #include "util/error.h"
 
 // Compiled without floating-point contraction (see CMakeLists.txt): each operation rounds once, so the AVX2
 // and the baseline code, any split over threads, and the ATen fallback agree to the bit.
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 constexpr int64_t kGrain = 16384;
@@ -133,17 +136,17 @@ bool update_all(const UpdatePointers& pointers, int64_t size) {
                                      : update_all<kKind, false>(pointers, size);
 }
 
-bool is_fused(const torch::Tensor& tensor) {
+bool is_fused(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.is_contiguous();
 }
 
-const float* pointer_or_null(const torch::Tensor* tensor) {
+const float* pointer_or_null(const at::Tensor* tensor) {
   return tensor == nullptr ? nullptr : tensor->data_ptr<float>();
 }
 
 }  // namespace
 
-bool fused_update(const torch::Tensor& w, const torch::Tensor& momentum_buffer, const EstimateTerms& estimate,
+bool fused_update(const at::Tensor& w, const at::Tensor& momentum_buffer, const EstimateTerms& estimate,
                   const UpdateConstants& constants) {
   if (!is_fused(w)) return fused_update_aten(w, momentum_buffer, estimate, constants);
   const UpdatePointers pointers{
@@ -165,18 +168,18 @@ bool fused_update(const torch::Tensor& w, const torch::Tensor& momentum_buffer, 
   BATCHPLUS_CHECK(false, "the switch covers every kind");
 }
 
-bool fused_update_aten(const torch::Tensor& w, const torch::Tensor& momentum_buffer,
-                       const EstimateTerms& estimate, const UpdateConstants& constants) {
-  const torch::NoGradGuard no_grad;
+bool fused_update_aten(const at::Tensor& w, const at::Tensor& momentum_buffer, const EstimateTerms& estimate,
+                       const UpdateConstants& constants) {
+  const at::NoGradGuard no_grad;
   // Constants are rounded to float first, and products are rounded before they are added, as in the fused
   // pass.
   const auto rounded = [](double constant) { return static_cast<double>(static_cast<float>(constant)); };
-  torch::Tensor v = *estimate.gradient;
+  at::Tensor v = *estimate.gradient;
   if (estimate.control != nullptr) {
     v = v + (*estimate.control - *estimate.mean) * rounded(estimate.coefficient);
   }
   v = v + w * rounded(constants.weight_decay);
-  torch::Tensor step = v;
+  at::Tensor step = v;
   if (constants.kind != UpdateKind::kPlain) {
     momentum_buffer.mul_(rounded(constants.momentum)).add_(v);
     step = constants.kind == UpdateKind::kHeavyBall ? momentum_buffer
@@ -186,11 +189,11 @@ bool fused_update_aten(const torch::Tensor& w, const torch::Tensor& momentum_buf
   return w.isfinite().all().item<bool>();
 }
 
-void weighted_sum(const std::vector<torch::Tensor>& vectors, const std::vector<double>& weights,
-                  const torch::Tensor& mean) {
+void weighted_sum(const std::vector<at::Tensor>& vectors, const std::vector<double>& weights,
+                  const at::Tensor& mean) {
   BATCHPLUS_CHECK(vectors.size() == weights.size(), "one weight for each vector");
   if (!is_fused(mean)) {
-    const torch::Tensor sum = torch::zeros_like(mean, torch::kFloat64);
+    const at::Tensor sum = at::zeros_like(mean, at::kDouble);
     for (size_t k = 0; k < vectors.size(); ++k) accumulate(sum, weights[k], vectors[k]);
     mean.copy_(sum);
     return;
@@ -205,9 +208,9 @@ void weighted_sum(const std::vector<torch::Tensor>& vectors, const std::vector<d
   });
 }
 
-void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& vector) {
+void accumulate(const at::Tensor& sum, double weight, const at::Tensor& vector) {
   if (!is_fused(sum)) {
-    sum.add_(vector.to(torch::kFloat64) * weight);
+    sum.add_(vector.to(at::kDouble) * weight);
     return;
   }
   double* sums = sum.data_ptr<double>();
@@ -218,8 +221,7 @@ void accumulate(const torch::Tensor& sum, double weight, const torch::Tensor& ve
   });
 }
 
-void displace(const torch::Tensor& w, double scale, const torch::Tensor& direction,
-              const torch::Tensor& out) {
+void displace(const at::Tensor& w, double scale, const at::Tensor& direction, const at::Tensor& out) {
   const auto scale_float = static_cast<float>(scale);
   if (!is_fused(w)) {
     out.copy_(w + direction * static_cast<double>(scale_float));
@@ -235,8 +237,8 @@ void displace(const torch::Tensor& w, double scale, const torch::Tensor& directi
   });
 }
 
-double squared_norm(const torch::Tensor& vector) {
-  if (!is_fused(vector)) return vector.to(torch::kFloat64).square().sum().item<double>();
+double squared_norm(const at::Tensor& vector) {
+  if (!is_fused(vector)) return vector.to(at::kDouble).square().sum().item<double>();
   const float* values = vector.data_ptr<float>();
   return sum_in_chunks(
       vector.numel(), [=](int64_t i) __attribute__((always_inline)) {
@@ -245,8 +247,8 @@ double squared_norm(const torch::Tensor& vector) {
       });
 }
 
-double squared_distance(const torch::Tensor& a, const torch::Tensor& b) {
-  if (!is_fused(a)) return (a.to(torch::kFloat64) - b).square().sum().item<double>();
+double squared_distance(const at::Tensor& a, const at::Tensor& b) {
+  if (!is_fused(a)) return (a.to(at::kDouble) - b).square().sum().item<double>();
   const float* left = a.data_ptr<float>();
   const float* right = b.data_ptr<float>();
   return sum_in_chunks(
@@ -256,11 +258,10 @@ double squared_distance(const torch::Tensor& a, const torch::Tensor& b) {
       });
 }
 
-DeviationSums deviation_sums(const torch::Tensor& gradient, const torch::Tensor& control,
-                             const torch::Tensor& mean) {
+DeviationSums deviation_sums(const at::Tensor& gradient, const at::Tensor& control, const at::Tensor& mean) {
   if (!is_fused(gradient)) {
-    const torch::Tensor a = gradient.to(torch::kFloat64) - mean;
-    const torch::Tensor z = control.to(torch::kFloat64) - mean;
+    const at::Tensor a = gradient.to(at::kDouble) - mean;
+    const at::Tensor z = control.to(at::kDouble) - mean;
     return {a.square().sum().item<double>(), (a * z).sum().item<double>(), z.square().sum().item<double>()};
   }
   const float* g = gradient.data_ptr<float>();
@@ -277,4 +278,4 @@ DeviationSums deviation_sums(const torch::Tensor& gradient, const torch::Tensor&
   return {sum_products(g, g), sum_products(g, c), sum_products(c, c)};
 }
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels

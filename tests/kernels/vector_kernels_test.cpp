@@ -1,12 +1,13 @@
-#include "core/vector_kernels.h"
+#include "kernels/vector_kernels.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <limits>
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 // Odd, smaller than a vector register, and larger than a thread's share.
@@ -157,4 +158,4 @@ TEST(Displace, AddsAMultiple) {
 }
 
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -1,12 +1,14 @@
-#include "metrics/convolution_kernels.h"
+#include "kernels/sample_gradients.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
-#include "metrics/convolution_rule.h"
+#include "kernels/processor.h"
 #include "support/machine.h"
 
-namespace batchplus {
+namespace batchplus::kernels {
 namespace {
 
 struct Layer {
@@ -49,8 +51,8 @@ struct Case {
 // Sums of at most 1024 products, rounded to single precision, and their squares.
 constexpr double kTolerance = 2e-5;
 
-TEST(ConvolutionKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
-  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
+TEST(SampleGradientKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
+  if (!testing::machine_has("avx2", are_available())) return;
   for (const Layer& layer : kLayers) {
     const Case c(layer, 5);
     const torch::Tensor sum = torch::full({layer.out, layer.kernel, layer.kernel, layer.in}, 9.0);
@@ -67,8 +69,8 @@ TEST(ConvolutionKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
   }
 }
 
-TEST(ConvolutionKernels, GramMatricesGiveTheSameNorms) {
-  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
+TEST(SampleGradientKernels, GramMatricesGiveTheSameNorms) {
+  if (!testing::machine_has("avx2", are_available())) return;
   for (const Layer& layer : kLayers) {
     if (layer.side > 16) continue;
     const Case c(layer, 5);
@@ -81,8 +83,8 @@ TEST(ConvolutionKernels, GramMatricesGiveTheSameNorms) {
   }
 }
 
-TEST(ConvolutionKernels, MoreThreadsThanSamplesLeaveTheSumWhole) {
-  if (!testing::machine_has("avx2", has_convolution_kernels())) return;
+TEST(SampleGradientKernels, MoreThreadsThanSamplesLeaveTheSumWhole) {
+  if (!testing::machine_has("avx2", are_available())) return;
   const int before = at::get_num_threads();
   at::set_num_threads(4);
   const Case c({16, 16, 8, 3, 1, 1}, 1);
@@ -94,15 +96,5 @@ TEST(ConvolutionKernels, MoreThreadsThanSamplesLeaveTheSumWhole) {
   EXPECT_LT((sum.permute({0, 3, 1, 2}) - c.gradients[0]).norm().item<double>(), kTolerance * std::sqrt(norm));
 }
 
-TEST(ConvolutionPlan, FormsWhereMapsAreLargeAndTakesGramsWhereWeightsAreMany) {
-  const auto plan = [](int64_t in, int64_t out, int64_t side) {
-    return plan_convolution({in, out, 3, 1, 1, side, side, side, side});
-  };
-  EXPECT_EQ(plan(16, 16, 32), ConvolutionPlan::kForm);
-  EXPECT_EQ(plan(64, 128, 16), ConvolutionPlan::kForm);
-  EXPECT_EQ(plan(512, 512, 4), ConvolutionPlan::kGram);
-  EXPECT_EQ(plan(512, 512, 2), ConvolutionPlan::kGram);
-}
-
 }  // namespace
-}  // namespace batchplus
+}  // namespace batchplus::kernels

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace batchplus {
+namespace batchplus::kernels {
 
 /// A convolution with a square kernel, from [N,height,width,in] to [N,out_height,out_width,out].
 struct ConvolutionShape {
@@ -28,9 +28,6 @@ struct ConvolutionBatch {
   const float* g = nullptr;
 };
 
-/// Whether this processor can run the two kernels below (AVX2 and FMA).
-bool has_convolution_kernels();
-
 /// Forms the weight gradient of each sample a few elements at a time in registers, where its square is taken
 /// and it is added to the sum. So the norms cost no more than the sum alone.
 ///   sum: [out,kernel,kernel,in] is overwritten with the sum over the samples
@@ -45,4 +42,4 @@ void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch
 /// pixels. squared_norms: [N].
 void gram_squared_norms(const ConvolutionShape& shape, const ConvolutionBatch& batch, double* squared_norms);
 
-}  // namespace batchplus
+}  // namespace batchplus::kernels
