@@ -3,7 +3,7 @@
 #include "data/image_view.h"
 #include "data/registry.h"
 #include "experiment/run_config.h"
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/model.h"
 
 namespace batchplus {

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include "layers/batch_norm.h"
 #include "metrics/layer_rules.h"
 #include "metrics/pixel_sums.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/processor.h"
+#include "layers/convolution.h"
 #include "metrics/layer_rules.h"
 #include "metrics/pixel_sums.h"
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "metrics/layer_rules.h"
+
 namespace batchplus {
 namespace {
 
@@ -115,6 +117,7 @@ LayerPasses::LayerPasses(const Model& model, const FlatParameters& parameters, c
     for (const auto& slice : {place.weight, place.bias}) {
       if (slice) is_shown[*slice] = true;
     }
+    rule_for(*layer);  // a kind without one is told before anything is computed
     layers_.push_back(place);
   }
   for (size_t i = 0; i < slices.size(); ++i) {

@@ -7,7 +7,7 @@
 
 #include "core/flat_parameters.h"
 #include "data/batch_source.h"
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/model.h"
 #include "objective/loss.h"
 
@@ -34,7 +34,7 @@ struct LayerPlace {
 /// Runs batches forwards and backwards in evaluation mode and shows each layer's input and output gradient
 /// instead of letting autograd compute the parameters' gradients, which is then the visitor's to do.
 ///
-/// Layers of the project (networks/layers.h) that a forward pass uses once are shown. The parameters of all
+/// Layers of the project (src/layers) that a forward pass uses once are shown. The parameters of all
 /// other modules are left to autograd ("rest").
 class LayerPasses {
  public:

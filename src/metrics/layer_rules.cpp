@@ -1,25 +1,39 @@
 #include "metrics/layer_rules.h"
 
-#include <ATen/ATen.h>
+#include <fmt/format.h>
 
-#include "util/error.h"
+#include <stdexcept>
+
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/linear.h"
 
 namespace batchplus {
+namespace {
+
+template <class Kind>
+bool is_a(const Layer& layer) {
+  return dynamic_cast<const Kind*>(&layer) != nullptr;
+}
+
+}  // namespace
 
 const std::vector<LayerRule>& layer_rules() {
   static const std::vector<LayerRule> rules = {
-      {Layer::Kind::kLinear, "linear", linear_sample_gradients, linear_gradient_tangent},
-      {Layer::Kind::kConvolution, "convolution", convolution_sample_gradients, convolution_gradient_tangent},
-      {Layer::Kind::kBatchNorm, "batch norm", batch_norm_sample_gradients, batch_norm_gradient_tangent},
+      {is_a<Linear>, linear_sample_gradients, linear_gradient_tangent},
+      {is_a<Convolution>, convolution_sample_gradients, convolution_gradient_tangent},
+      {is_a<BatchNorm>, batch_norm_sample_gradients, batch_norm_gradient_tangent},
   };
   return rules;
 }
 
 const LayerRule& rule_for(const Layer& layer) {
   for (const LayerRule& rule : layer_rules()) {
-    if (rule.kind == layer.kind()) return rule;
+    if (rule.applies_to(layer)) return rule;
   }
-  BATCHPLUS_CHECK(false, "every kind of layer has a rule");
+  throw std::logic_error(
+      fmt::format("no rule for sample gradients of the layer kind '{}': add a row to metrics/layer_rules.cpp",
+                  layer.describe()));
 }
 
 torch::Tensor squared_row_norms(const torch::Tensor& rows) {

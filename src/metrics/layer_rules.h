@@ -18,8 +18,8 @@ struct SampleLayerGradients {
 
 /// What is computed from a layer's input and output gradient, for each kind of layer.
 struct LayerRule {
-  Layer::Kind kind;
-  const char* name;
+  /// Whether a layer is of the rule's kind.
+  bool (*applies_to)(const Layer& layer);
   /// The summed gradients, and the norm of each sample's.
   SampleLayerGradients (*sample_gradients)(const LayerPass& pass);
   /// The derivative of the summed gradients along `tangent`: the tangents of input (undefined: zero) and
@@ -29,6 +29,7 @@ struct LayerRule {
 
 /// The table of rules.
 const std::vector<LayerRule>& layer_rules();
+/// The row for a layer; a std::logic_error that names its kind where there is none.
 const LayerRule& rule_for(const Layer& layer);
 
 // The rules, a file for each kind.

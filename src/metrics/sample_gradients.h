@@ -1,7 +1,7 @@
 #pragma once
 
+#include "layers/batch_norm.h"
 #include "metrics/objective_function.h"
-#include "networks/layers.h"
 
 namespace batchplus {
 

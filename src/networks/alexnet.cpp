@@ -1,25 +1,19 @@
 #include "networks/alexnet.h"
 
-#include <ATen/ATen.h>
+#include "layers/pooling.h"
 
 namespace batchplus {
-namespace {
-
-std::shared_ptr<Convolution> convolution(const Convolution::Options& options) {
-  return std::make_shared<Convolution>(options);
-}
-
-}  // namespace
 
 AlexNet::AlexNet(const Options& options) {
   const int64_t w = options.width;
   auto features = register_module("features", std::make_shared<torch::nn::Module>());
   conv1_ = features->register_module(
-      "0", convolution({.in = options.channels, .out = w, .kernel = 11, .stride = 4, .padding = 5}));
-  conv2_ = features->register_module("3", convolution({.in = w, .out = 3 * w, .kernel = 5, .padding = 2}));
-  conv3_ = features->register_module("6", convolution({.in = 3 * w, .out = 6 * w, .padding = 1}));
-  conv4_ = features->register_module("8", convolution({.in = 6 * w, .out = 4 * w, .padding = 1}));
-  conv5_ = features->register_module("10", convolution({.in = 4 * w, .out = 4 * w, .padding = 1}));
+      "0", make_convolution({.in = options.channels, .out = w, .kernel = 11, .stride = 4, .padding = 5}));
+  conv2_ =
+      features->register_module("3", make_convolution({.in = w, .out = 3 * w, .kernel = 5, .padding = 2}));
+  conv3_ = features->register_module("6", make_convolution({.in = 3 * w, .out = 6 * w, .padding = 1}));
+  conv4_ = features->register_module("8", make_convolution({.in = 6 * w, .out = 4 * w, .padding = 1}));
+  conv5_ = features->register_module("10", make_convolution({.in = 4 * w, .out = 4 * w, .padding = 1}));
   classifier_ = register_module("classifier", std::make_shared<Linear>(4 * w, options.classes));
 }
 

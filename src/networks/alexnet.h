@@ -1,6 +1,7 @@
 #pragma once
 
-#include "networks/layers.h"
+#include "layers/convolution.h"
+#include "layers/linear.h"
 
 namespace batchplus {
 

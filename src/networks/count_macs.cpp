@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/measure.h"
 
 namespace batchplus {

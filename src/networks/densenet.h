@@ -2,30 +2,12 @@
 
 #include <vector>
 
-#include "networks/layers.h"
-#include "networks/own_dense_block.h"
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/dense_block.h"
+#include "layers/linear.h"
 
 namespace batchplus {
-
-/// A layer of a dense block. Basic: BN-ReLU-conv3x3(k). Bottleneck: BN-ReLU-conv1x1(4k)-BN-ReLU-conv3x3(k).
-class DenseLayer : public torch::nn::Module {
- public:
-  DenseLayer(int64_t in, int64_t growth, bool is_bottleneck, double dropout);
-  torch::Tensor forward(const torch::Tensor& x);
-  /// Whether own kernels compute the layer on x, without dropout.
-  bool is_fusing(const torch::Tensor& x) const;
-  /// For a block that computes its layers together.
-  own::DenseLayerParts begin_batch();
-  Kernels kernels() const { return conv1_->kernels(); }
-
- private:
-  std::shared_ptr<BatchNorm> bn1_;
-  std::shared_ptr<Convolution> conv1_;
-  /// Null without a bottleneck.
-  std::shared_ptr<BatchNorm> bn2_;
-  std::shared_ptr<Convolution> conv2_;
-  double dropout_;
-};
 
 /// BN-ReLU-conv1x1-average pool 2.
 class Transition : public torch::nn::Module {
@@ -61,10 +43,8 @@ class Densenet : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
  private:
-  torch::Tensor forward_block(const std::vector<std::shared_ptr<DenseLayer>>& block, const torch::Tensor& x);
-
   std::shared_ptr<Convolution> conv1_;
-  std::vector<std::vector<std::shared_ptr<DenseLayer>>> blocks_;
+  std::vector<std::shared_ptr<DenseBlock>> blocks_;
   std::vector<std::shared_ptr<Transition>> transitions_;
   std::shared_ptr<BatchNorm> bn1_;
   std::shared_ptr<Linear> fc_;

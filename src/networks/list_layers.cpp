@@ -1,24 +1,10 @@
-#include <ATen/ATen.h>
-#include <fmt/format.h>
-
 #include <map>
 
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/measure.h"
 
 namespace batchplus {
 namespace {
-
-std::string describe(const Layer& layer) {
-  switch (layer.kind()) {
-    case Layer::Kind::kLinear: return "linear";
-    case Layer::Kind::kBatchNorm: return "batch norm";
-    case Layer::Kind::kConvolution: break;
-  }
-  const auto& options = dynamic_cast<const Convolution&>(layer).options();
-  const std::string stride = options.stride == 1 ? "" : fmt::format("/{}", options.stride);
-  return fmt::format("conv {0}x{0}{1}", options.kernel, stride);
-}
 
 class LayerLister : public LayerObserver {
  public:
@@ -29,13 +15,10 @@ class LayerLister : public LayerObserver {
   void on_forward(const Layer& layer, const torch::Tensor&, const torch::Tensor& output) override {
     LayerRow row;
     row.name = names_.at(&layer);
-    row.kind = describe(layer);
+    row.kind = layer.describe();
     row.output = output.sizes().slice(1).vec();
-    const torch::Tensor& weight = layer.weight();
-    row.parameters = weight.numel() + (layer.bias().defined() ? layer.bias().numel() : 0);
-    // Every output element of a convolution or a linear layer is a dot product as long as one filter.
-    if (layer.kind() != Layer::Kind::kBatchNorm)
-      row.macs = output.numel() * (weight.numel() / weight.size(0));
+    for (const torch::Tensor& parameter : layer.parameters()) row.parameters += parameter.numel();
+    row.macs = layer.macs(output);
     rows.push_back(row);
   }
 

@@ -19,7 +19,7 @@ struct LayerRow {
   int64_t macs = 0;
 };
 
-/// The layers in the order in which they compute; only the project's own layers (networks/layers.h) are seen.
+/// The layers in the order in which they compute; only the project's own layers (layers/layer.h) are seen.
 std::vector<LayerRow> list_layers(const Model& model, int64_t channels, int64_t side);
 
 /// Multiply-accumulate operations of convolutions and matrix products in one forward pass over one image,

@@ -1,7 +1,5 @@
 #include "networks/mlp.h"
 
-#include <ATen/ATen.h>
-
 namespace batchplus {
 
 Mlp::Mlp(const Options& options)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "networks/layers.h"
+#include "layers/linear.h"
 
 namespace batchplus {
 

@@ -1,17 +1,17 @@
 #include "networks/resnet.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "networks/initialization.h"
+#include "layers/initialization.h"
+#include "layers/ops.h"
+#include "layers/pooling.h"
 #include "util/error.h"
 
 namespace batchplus {
 namespace {
 
 std::shared_ptr<Convolution> conv3x3(int64_t in, int64_t out, int64_t stride) {
-  return std::make_shared<Convolution>(
-      Convolution::Options{.in = in, .out = out, .stride = stride, .padding = 1, .has_bias = false});
+  return make_convolution({.in = in, .out = out, .stride = stride, .padding = 1, .has_bias = false});
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ Resnet::Resnet(const Options& options) {
     }
   }
   linear_ = register_module("linear", std::make_shared<Linear>(in, options.classes));
-  init_kaiming_normal_fan_in(*this);
+  initialize(*this, {.convolution = {.weight = fill::kaiming_normal_fan_in},
+                     .linear = {.weight = fill::kaiming_normal_fan_in}});
 }
 
 torch::Tensor Resnet::forward(const torch::Tensor& images) {

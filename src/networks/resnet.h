@@ -2,7 +2,9 @@
 
 #include <vector>
 
-#include "networks/layers.h"
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/linear.h"
 
 namespace batchplus {
 

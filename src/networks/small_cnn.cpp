@@ -1,13 +1,12 @@
 #include "networks/small_cnn.h"
 
-#include <ATen/ATen.h>
+#include "layers/ops.h"
 
 namespace batchplus {
 namespace {
 
 std::shared_ptr<Convolution> strided_conv3x3(int64_t in, int64_t out) {
-  return std::make_shared<Convolution>(
-      Convolution::Options{.in = in, .out = out, .stride = 2, .padding = 1, .has_bias = false});
+  return make_convolution({.in = in, .out = out, .stride = 2, .padding = 1, .has_bias = false});
 }
 
 /// The side of the last map: halved three times, rounded up.

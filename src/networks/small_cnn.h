@@ -1,6 +1,8 @@
 #pragma once
 
-#include "networks/layers.h"
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/linear.h"
 
 namespace batchplus {
 

@@ -1,9 +1,10 @@
 #include "networks/vgg.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "networks/initialization.h"
+#include "layers/initialization.h"
+#include "layers/ops.h"
+#include "layers/pooling.h"
 #include "util/error.h"
 
 namespace batchplus {
@@ -27,8 +28,7 @@ Vgg::Vgg(const Options& options) : dropout_(options.dropout) {
     Stage stage;
     for (int64_t i = 0; i < length; ++i, index += 3, in = out) {
       stage.convolutions.push_back(features->register_module(
-          std::to_string(index),
-          std::make_shared<Convolution>(Convolution::Options{.in = in, .out = out, .padding = 1})));
+          std::to_string(index), make_convolution({.in = in, .out = out, .padding = 1})));
       stage.norms.push_back(
           features->register_module(std::to_string(index + 1), std::make_shared<BatchNorm>(out)));
     }
@@ -40,7 +40,8 @@ Vgg::Vgg(const Options& options) : dropout_(options.dropout) {
   fc1_ = classifier->register_module("0", std::make_shared<Linear>(in, in));
   fc2_ = classifier->register_module("3", std::make_shared<Linear>(in, in));
   fc3_ = classifier->register_module("6", std::make_shared<Linear>(in, options.classes));
-  init_normal_fan_out(*this);
+  initialize(*this, {.convolution = {.weight = fill::normal_fan_out, .bias = fill::zeros},
+                     .linear = {.weight = fill::normal(0.01), .bias = fill::zeros}});
 }
 
 torch::Tensor Vgg::forward(const torch::Tensor& images) {

@@ -10,7 +10,7 @@
 
 #include "kernels/processor.h"
 #include "kernels/trace.h"
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "support/fixture.h"

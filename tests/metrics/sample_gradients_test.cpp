@@ -5,6 +5,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
+#include "layers/convolution.h"
 #include "support/expect_error.h"
 #include "support/problem.h"
 

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "kernels/processor.h"
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/registry.h"
 #include "support/expect_error.h"
 #include "support/machine.h"

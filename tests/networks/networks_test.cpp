@@ -9,7 +9,8 @@
 #include <map>
 #include <optional>
 
-#include "networks/layers.h"
+#include "layers/convolution.h"
+#include "layers/normalization.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "support/fixture.h"
@@ -157,28 +158,34 @@ void expect_moments(const Layer& layer, double deviation) {
   EXPECT_NEAR(std, deviation, 4 * deviation / std::sqrt(2 * n));
 }
 
+bool is_convolution(const Layer& layer) {
+  return dynamic_cast<const Convolution*>(&layer) != nullptr;
+}
+
+bool is_normalization(const Layer& layer) {
+  return dynamic_cast<const NormalizationLayer*>(&layer) != nullptr;
+}
+
 template <class Action>
 void for_each_layer(const std::string& network, const Action& action) {
   const Model model = build_network(find_network(network), {}, 1);
-  for (const auto& module : model.module->modules()) {
-    if (const auto* layer = dynamic_cast<Layer*>(module.get())) action(*layer);
-  }
+  for (const Layer* layer : layers_of(*model.module)) action(*layer);
 }
 
 TEST(Initialization, HasTheSpecifiedDeviations) {
   for_each_layer("resnet20", [](const Layer& layer) {
-    if (layer.kind() == Layer::Kind::kBatchNorm) return;
+    if (is_normalization(layer)) return;
     const double fan_in = static_cast<double>(layer.weight().numel() / layer.weight().size(0));
     expect_moments(layer, std::sqrt(2 / fan_in));
   });
   for_each_layer("vgg11", [](const Layer& layer) {
-    if (layer.kind() == Layer::Kind::kBatchNorm) return;
+    if (is_normalization(layer)) return;
     const double out = static_cast<double>(layer.weight().size(0));
-    expect_moments(layer, layer.kind() == Layer::Kind::kConvolution ? std::sqrt(2 / (9 * out)) : 0.01);
+    expect_moments(layer, is_convolution(layer) ? std::sqrt(2 / (9 * out)) : 0.01);
     EXPECT_EQ(layer.bias().abs().max().item<double>(), 0);
   });
   for_each_layer("densenet-bc", [](const Layer& layer) {
-    if (layer.kind() != Layer::Kind::kConvolution) return;
+    if (!is_convolution(layer)) return;
     const double fan_out = static_cast<double>(layer.weight().numel() / layer.weight().size(1));
     expect_moments(layer, std::sqrt(2 / fan_out));
   });

@@ -4,7 +4,7 @@
 
 #include "kernels/processor.h"
 #include "kernels/trace.h"
-#include "networks/layers.h"
+#include "layers/layer.h"
 #include "networks/registry.h"
 #include "objective/loss.h"
 #include "support/machine.h"

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "layers/linear.h"
 #include "metrics/objective_function.h"
-#include "networks/layers.h"
 #include "networks/registry.h"
 
 namespace batchplus::testing {

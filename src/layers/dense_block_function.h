@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "networks/own_functions.h"
+#include "layers/batch_norm_coefficients.h"
 
-namespace batchplus::own {
+namespace batchplus {
 
 /// What a layer of a dense block has. Basic: BN, ReLU, convolution. Bottleneck: twice.
 struct DenseLayerParts {
@@ -23,4 +23,4 @@ struct DenseLayerParts {
 torch::Tensor dense_block(const torch::Tensor& x, const std::vector<DenseLayerParts>& layers,
                           bool is_training, bool may_use_winograd);
 
-}  // namespace batchplus::own
+}  // namespace batchplus

@@ -1,21 +1,24 @@
-#include "networks/own_dense_block.h"
+#include "layers/dense_block_function.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 
 #include "core/flat_parameters.h"
 #include "kernels/batch_norm.h"
-#include "networks/own_tensors.h"
+#include "kernels/convolution.h"
+#include "kernels/tensors.h"
+#include "layers/function.h"
 
-namespace batchplus::own {
+namespace batchplus {
 namespace {
 
-using torch::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::Function;
-using torch::autograd::variable_list;
+using namespace function;
+using kernels::data_of;
+using kernels::filters_of;
+using kernels::kChannelsLast;
+using kernels::maps_of;
 
 /// How a block is computed, besides tensors.
 struct Plan {
@@ -26,13 +29,14 @@ struct Plan {
 
 /// How one convolution of the block is computed.
 struct Step {
-  ConvolutionGeometry geometry;
-  ConvolutionAlgorithm algorithm;
+  kernels::ConvolutionGeometry geometry;
+  kernels::ConvolutionAlgorithm algorithm;
 };
 
 Step step_of(const Tensor& weight, const Tensor& maps, bool may_use_winograd) {
-  const ConvolutionGeometry geometry{weight.size(2), 1, weight.size(2) / 2};
-  return {geometry, choose_algorithm(geometry, weight.size(1), maps.size(2), maps.size(3), may_use_winograd)};
+  const kernels::ConvolutionGeometry geometry{weight.size(2), 1, weight.size(2) / 2};
+  return {geometry,
+          kernels::choose_algorithm(geometry, weight.size(1), maps.size(2), maps.size(3), may_use_winograd)};
 }
 
 /// Moments of the block's maps by channels, filled as the maps come.
@@ -44,7 +48,7 @@ struct BlockMoments {
       : mean(at::empty({channels}, maps.options().memory_format(c10::nullopt))),
         variance(at::empty_like(mean)) {}
   void take(const Tensor& maps, int64_t begin, int64_t end) {
-    channel_moments(maps_of(maps, begin, end), data_of(mean) + begin, data_of(variance) + begin);
+    kernels::channel_moments(maps_of(maps, begin, end), data_of(mean) + begin, data_of(variance) + begin);
   }
 };
 
@@ -56,7 +60,7 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
     static_cast<void>(parameters);  // the plan has them too
     int64_t channels = x.size(1);
     for (const DenseLayerParts& layer : plan.layers) channels += layer.stages.back().weight.size(0);
-    const Tensor maps = make_maps(x, channels, x.size(2), x.size(3));
+    const Tensor maps = kernels::make_maps(x, channels, x.size(2), x.size(3));
     int64_t width = x.size(1);
     maps.slice(1, 0, width).copy_(x);
     BlockMoments moments(maps, channels);
@@ -69,14 +73,14 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
       for (size_t i = 0; i < layer.stages.size(); ++i) {
         const auto& [norm, weight] = layer.stages[i];
         const int64_t in = weight.size(1);
-        const Coefficients by =
+        const BatchNormCoefficients by =
             coefficients(plan, norm, i == 0 ? moments : moments_of(plan, input), in, input);
         const bool is_last = i + 1 == layer.stages.size();
-        const Tensor output = is_last ? maps : make_maps(x, weight.size(0), x.size(2), x.size(3));
+        const Tensor output = is_last ? maps : kernels::make_maps(x, weight.size(0), x.size(2), x.size(3));
         const Step step = step_of(weight, maps, plan.may_use_winograd);
-        convolution_forward(step.algorithm, step.geometry, {maps_of(input, 0, in), by.scale(), by.shift()},
-                            filters_of(weight), nullptr,
-                            is_last ? maps_of(maps, width, last) : maps_of(output));
+        kernels::convolution_forward(step.algorithm, step.geometry,
+                                     {maps_of(input, 0, in), by.scale(), by.shift()}, filters_of(weight),
+                                     nullptr, is_last ? maps_of(maps, width, last) : maps_of(output));
         input = output;
         if (!plan.is_training) continue;  // nothing to keep: maps between two stages may go
         saved.push_back(by.tensor());
@@ -110,7 +114,7 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
     for (int64_t i = 0; i < layers * stages; ++i) {
       widest = std::max(widest, saved[static_cast<size_t>(2 + i / stages * kept + i % stages * 3)].size(1));
     }
-    const Tensor normalized_gradient = make_maps(maps, widest, maps.size(2), maps.size(3));
+    const Tensor normalized_gradient = kernels::make_maps(maps, widest, maps.size(2), maps.size(3));
 
     variable_list parameter_gradients(static_cast<size_t>(3 * stages * layers));
     int64_t last = maps.size(1);
@@ -119,37 +123,37 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
         return saved[static_cast<size_t>(1 + l * kept + i)];
       };
       const int64_t width = last - kept_at(3 * (stages - 1) + 1).size(0);
-      Maps output_gradient = maps_of(sum, width, last);
+      kernels::Maps output_gradient = maps_of(sum, width, last);
       Tensor between;  // keeps what output_gradient points to
       for (int64_t i = stages - 1; i >= 0; --i) {
-        const Coefficients by(kept_at(3 * i));
+        const BatchNormCoefficients by(kept_at(3 * i));
         const Tensor& weight = kept_at(3 * i + 1);
         const Tensor& input = i == 0 ? maps : kept_at(3 * (i - 1) + 2);
         const int64_t in = weight.size(1);
-        const Maps x = maps_of(input, 0, in);
+        const kernels::Maps x = maps_of(input, 0, in);
         // The gradient of the normalised maps, side by side without gaps.
-        Maps dy = x;
+        kernels::Maps dy = x;
         dy.data = data_of(normalized_gradient);
         dy.stride = in;
         const Tensor dw = GradientTarget::tensor_for(weight);
         const Step step = step_of(weight, maps, may_use_winograd);
-        convolution_backward(step.algorithm, step.geometry, {x, by.scale(), by.shift()}, filters_of(weight),
-                             output_gradient, {dy, filters_of(dw), nullptr});
+        kernels::convolution_backward(step.algorithm, step.geometry, {x, by.scale(), by.shift()},
+                                      filters_of(weight), output_gradient, {dy, filters_of(dw), nullptr});
         const Tensor norm_gradients = at::empty({2, in}, by.tensor().options());
         const Tensor dx = i == 0 ? sum : at::empty_like(input);
-        batch_norm_backward({.x = x,
-                             .y_gradient = dy,
-                             .mask = ReluMask::kFromInput,
-                             .y = {},
-                             .scale = by.scale(),
-                             .shift = by.shift(),
-                             .mean = by.mean(),
-                             .inverse_std = by.inverse_std(),
-                             .x_gradient = maps_of(dx, 0, in),
-                             .is_adding = i == 0,
-                             .weight_gradient = data_of(norm_gradients),
-                             .bias_gradient = data_of(norm_gradients) + in,
-                             .addend_gradient = {}});
+        kernels::batch_norm_backward({.x = x,
+                                      .y_gradient = dy,
+                                      .mask = kernels::ReluMask::kFromInput,
+                                      .y = {},
+                                      .scale = by.scale(),
+                                      .shift = by.shift(),
+                                      .mean = by.mean(),
+                                      .inverse_std = by.inverse_std(),
+                                      .x_gradient = maps_of(dx, 0, in),
+                                      .is_adding = i == 0,
+                                      .weight_gradient = data_of(norm_gradients),
+                                      .bias_gradient = data_of(norm_gradients) + in,
+                                      .addend_gradient = {}});
         const auto place = static_cast<size_t>(3 * (l * stages + i));
         parameter_gradients[place] = norm_gradients[0];
         parameter_gradients[place + 1] = norm_gradients[1];
@@ -173,8 +177,9 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
     return moments;
   }
 
-  static Coefficients coefficients(const Plan& plan, const BatchNormParts& norm, const BlockMoments& moments,
-                                   int64_t channels, const Tensor& maps) {
+  static BatchNormCoefficients coefficients(const Plan& plan, const BatchNormParts& norm,
+                                            const BlockMoments& moments, int64_t channels,
+                                            const Tensor& maps) {
     if (!plan.is_training) return {norm.running_mean, norm.running_var, norm};
     const Tensor mean = moments.mean.slice(0, 0, channels);
     const Tensor variance = moments.variance.slice(0, 0, channels);
@@ -185,8 +190,8 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
 
 }  // namespace
 
-Tensor dense_block(const Tensor& x, const std::vector<DenseLayerParts>& layers, bool is_training,
-                   bool may_use_winograd) {
+torch::Tensor dense_block(const torch::Tensor& x, const std::vector<DenseLayerParts>& layers,
+                          bool is_training, bool may_use_winograd) {
   variable_list parameters;
   for (const DenseLayerParts& layer : layers) {
     for (const auto& [norm, weight] : layer.stages) {
@@ -197,4 +202,4 @@ Tensor dense_block(const Tensor& x, const std::vector<DenseLayerParts>& layers, 
                                    Plan{layers, is_training, may_use_winograd});
 }
 
-}  // namespace batchplus::own
+}  // namespace batchplus

@@ -1,22 +1,15 @@
-#include "networks/own_tensors.h"
+#include "layers/batch_norm_coefficients.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/empty.h>
 
 #include <cmath>
 
-#include "util/error.h"
-
-namespace batchplus::own {
+namespace batchplus {
 
 using torch::Tensor;
 
-void refuse_second_derivative() {
-  if (!torch::GradMode::is_enabled()) return;
-  throw Error("own kernels have first derivatives only",
-              {"backward with create_graph", "training mode", "use_kernels(module, Kernels::kAten)"});
-}
-
-Coefficients::Coefficients(const Tensor& mean, const Tensor& variance, const BatchNormParts& parts)
+BatchNormCoefficients::BatchNormCoefficients(const Tensor& mean, const Tensor& variance,
+                                             const BatchNormParts& parts)
     : rows_(at::empty({4, mean.numel()}, mean.options())) {
   const int64_t channels = mean.numel();
   float* to = rows_.data_ptr<float>();
@@ -49,4 +42,4 @@ void move_running(const BatchNormParts& parts, const Tensor& mean, const Tensor&
   move(parts.running_var, variance, count / (count - 1));
 }
 
-}  // namespace batchplus::own
+}  // namespace batchplus

@@ -1,24 +1,27 @@
 #pragma once
 
 #include "core/torch.h"
-#include "kernels/tensors.h"
-#include "networks/own_functions.h"
 
-/// Between tensors and kernels, for the functions of namespace own.
-namespace batchplus::own {
+namespace batchplus {
 
-using namespace kernels;
-
-/// For backward passes that give numbers, not functions that could be differentiated again.
-void refuse_second_derivative();
+/// What a BatchNorm has besides x.
+struct BatchNormParts {
+  torch::Tensor weight;
+  torch::Tensor bias;
+  torch::Tensor running_mean;
+  torch::Tensor running_var;
+  double momentum = 0;
+  double epsilon = 0;
+};
 
 /// A BatchNorm as y = scale * x + shift by channels: scale = weight / sqrt(variance + epsilon),
 /// shift = bias - mean * scale.
-class Coefficients {
+class BatchNormCoefficients {
  public:
-  Coefficients(const torch::Tensor& mean, const torch::Tensor& variance, const BatchNormParts& parts);
+  BatchNormCoefficients(const torch::Tensor& mean, const torch::Tensor& variance,
+                        const BatchNormParts& parts);
   /// As kept by tensor().
-  explicit Coefficients(torch::Tensor rows) : rows_(std::move(rows)) {}
+  explicit BatchNormCoefficients(torch::Tensor rows) : rows_(std::move(rows)) {}
   /// [4,C], for keeping.
   const torch::Tensor& tensor() const { return rows_; }
 
@@ -37,4 +40,4 @@ class Coefficients {
 void move_running(const BatchNormParts& parts, const torch::Tensor& mean, const torch::Tensor& variance,
                   int64_t pixels);
 
-}  // namespace batchplus::own
+}  // namespace batchplus

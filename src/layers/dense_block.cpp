@@ -1,0 +1,79 @@
+#include "layers/dense_block.h"
+
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/dense_block_function.h"
+#include "layers/ops.h"
+
+namespace batchplus {
+
+class DenseLayer : public torch::nn::Module {
+ public:
+  DenseLayer(const DenseBlock::Options& block, int64_t in) : dropout_(block.dropout) {
+    bn1_ = register_module("bn1", std::make_shared<BatchNorm>(in));
+    const int64_t between = block.is_bottleneck ? 4 * block.growth : block.growth;
+    conv1_ = register_module("conv1", convolution(in, between, block.is_bottleneck ? 1 : 3));
+    if (!block.is_bottleneck) return;
+    bn2_ = register_module("bn2", std::make_shared<BatchNorm>(between));
+    conv2_ = register_module("conv2", convolution(between, block.growth, 3));
+  }
+
+  torch::Tensor forward(const torch::Tensor& x) {
+    torch::Tensor y = ops::dropout(conv1_->forward(bn1_->relu(x)), dropout_, is_training());
+    if (bn2_) y = ops::dropout(conv2_->forward(bn2_->relu(y)), dropout_, is_training());
+    return y;
+  }
+
+  /// Whether own kernels compute the layer on x, without dropout.
+  bool is_fusing(const torch::Tensor& x) const {
+    return bn1_->is_fusing(x) && conv1_->uses_own_kernels(x) && (dropout_ == 0 || !is_training());
+  }
+
+  /// For a block that computes its layers together.
+  DenseLayerParts begin_batch() {
+    DenseLayerParts parts{{{bn1_->begin_batch(), conv1_->weight()}}};
+    if (bn2_) parts.stages.push_back({bn2_->begin_batch(), conv2_->weight()});
+    return parts;
+  }
+
+  Kernels kernels() const { return conv1_->kernels(); }
+
+ private:
+  static std::shared_ptr<Convolution> convolution(int64_t in, int64_t out, int64_t kernel) {
+    return make_convolution(
+        {.in = in, .out = out, .kernel = kernel, .padding = kernel / 2, .has_bias = false});
+  }
+
+  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<Convolution> conv1_;
+  /// Null without a bottleneck.
+  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<Convolution> conv2_;
+  double dropout_;
+};
+
+DenseBlock::DenseBlock(const Options& options) {
+  auto layers = register_module("layer", std::make_shared<torch::nn::Module>());
+  for (int64_t i = 0; i < options.layers; ++i) {
+    layers_.push_back(layers->register_module(
+        std::to_string(i), std::make_shared<DenseLayer>(options, options.in + i * options.growth)));
+  }
+}
+
+torch::Tensor DenseBlock::forward(const torch::Tensor& x) {
+  const auto is_fusing = [&](const auto& layer) { return layer->is_fusing(x); };
+  if (std::all_of(layers_.begin(), layers_.end(), is_fusing)) {
+    std::vector<DenseLayerParts> parts;
+    for (const auto& layer : layers_) parts.push_back(layer->begin_batch());
+    return dense_block(x, parts, is_training(), layers_.front()->kernels() == Kernels::kFast);
+  }
+  torch::Tensor maps = x;
+  for (const auto& layer : layers_) maps = at::cat({maps, layer->forward(maps)}, 1);
+  return maps;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/torch.h"
+
+/// For the autograd functions by which layers compute with this project's own kernels. They take float
+/// tensors on a CPU where kernels::are_available(). Maps are [N,C,H,W] with the channels side by side in
+/// memory (channels-last); others are copied into that order.
+namespace batchplus::function {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+/// How a Function takes a tensor that may be undefined.
+using MaybeTensor = c10::optional<Tensor>;
+
+inline MaybeTensor maybe(const Tensor& t) {
+  return t.defined() ? MaybeTensor(t) : MaybeTensor();
+}
+
+/// For backward passes that give numbers, not functions that could be differentiated again.
+void refuse_second_derivative();
+
+}  // namespace batchplus::function

@@ -1,0 +1,74 @@
+#include "layers/layer.h"
+
+#include <ATen/ops/relu.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+
+#include "kernels/processor.h"
+#include "kernels/tensors.h"
+
+namespace batchplus {
+
+void Layer::register_uniform(at::IntArrayRef weight_shape, bool has_bias) {
+  weight_ = register_parameter("weight", torch::empty(weight_shape));
+  torch::nn::init::kaiming_uniform_(weight_, std::sqrt(5.0));
+  if (!has_bias) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in()));
+  bias_ = register_parameter("bias", torch::empty({weight_.size(0)}));
+  torch::nn::init::uniform_(bias_, -bound, bound);
+}
+
+// No layer's backward pass needs its output, so what follows may overwrite it, unless an observer waits for
+// the output's gradient.
+torch::Tensor Layer::relu(const torch::Tensor& x) {
+  torch::Tensor y = forward(x);
+  return is_observed() ? at::relu(y) : at::relu_(y);
+}
+
+bool Layer::uses_own_kernels(const torch::Tensor& x) const {
+  const bool has_derivatives = is_training() || !torch::GradMode::is_enabled();
+  return kernels_ != Kernels::kAten && has_derivatives && !is_observed() && kernels::are_available() &&
+         kernels::take(x) && kernels::take(weight_);
+}
+
+std::vector<Layer*> layers_of(torch::nn::Module& module) {
+  std::vector<Layer*> layers;
+  if (auto* itself = dynamic_cast<Layer*>(&module)) layers.push_back(itself);
+  // Not modules() with the module itself, which fails in a network's constructor.
+  for (const auto& part : module.modules(/*include_self=*/false)) {
+    if (auto* layer = dynamic_cast<Layer*>(part.get())) layers.push_back(layer);
+  }
+  return layers;
+}
+
+bool has_tangent(const torch::Tensor& tensor) {
+  constexpr uint64_t kLevel = 0;
+  return tensor._fw_grad(kLevel).defined();
+}
+
+KernelsInScope::KernelsInScope(torch::nn::Module& module, Kernels kernels) {
+  for (Layer* layer : layers_of(module)) {
+    before_.emplace_back(layer, layer->kernels());
+    layer->set_kernels(kernels);
+  }
+}
+
+KernelsInScope::~KernelsInScope() {
+  for (const auto& [layer, kernels] : before_) layer->set_kernels(kernels);
+}
+
+void use_kernels(torch::nn::Module& module, Kernels kernels) {
+  for (Layer* layer : layers_of(module)) layer->set_kernels(kernels);
+}
+
+LayerObservation::LayerObservation(torch::nn::Module& module, LayerObserver& observer)
+    : layers_(layers_of(module)) {
+  for (Layer* layer : layers_) layer->observer_ = &observer;
+}
+
+LayerObservation::~LayerObservation() {
+  for (Layer* layer : layers_) layer->observer_ = nullptr;
+}
+
+}  // namespace batchplus
