@@ -28,14 +28,16 @@ struct NetworkInfo {
   std::string description;
   /// What `NAME:depth=26,width=32` may change, with the defaults.
   NetworkSettings settings;
+  /// Some of them, with which it is small enough for tests that do much with every network.
+  NetworkSettings small = {};
   /// Dropout when none is asked for; nothing for a network without dropout layers.
-  std::optional<double> dropout;
+  std::optional<double> dropout = std::nullopt;
   /// Smaller images vanish in its pools.
-  int64_t least_side;
+  int64_t least_side = 1;
   /// The faster one on a CPU (docs/performance.md has the measurements).
-  torch::MemoryFormat memory_format;
+  torch::MemoryFormat memory_format = torch::MemoryFormat::Contiguous;
   /// Options and settings are complete.
-  std::function<Model(const NetworkOptions&, NetworkSettings)> build;
+  std::function<Model(const NetworkOptions&, NetworkSettings)> build = nullptr;
 };
 
 const std::vector<NetworkInfo>& networks();

@@ -8,6 +8,7 @@
 #include "layers/convolution.h"
 #include "support/expect_error.h"
 #include "support/problem.h"
+#include "support/small_networks.h"
 
 namespace batchplus {
 namespace {
@@ -15,19 +16,6 @@ namespace {
 using testing::network_problem;
 using testing::Problem;
 using testing::relative_error;
-
-// Every network, made narrow where it has a setting for it.
-const std::vector<std::string> kNetworks = {"mlp",
-                                            "smallcnn:width=8",
-                                            "alexnet:width=8",
-                                            "vgg11:width=8",
-                                            "vgg19:width=8",
-                                            "resnet20:width=4",
-                                            "resnet32:width=4",
-                                            "resnet44:width=4",
-                                            "resnet56:width=4",
-                                            "densenet:depth=16,growth=4",
-                                            "densenet-bc:depth=16,growth=4"};
 
 /// What a measurement must equal: a loop over samples with plain autograd.
 void expect_equal_to_a_loop(Problem& problem, const SampleGradientNorms& measured, double tolerance) {
@@ -42,7 +30,7 @@ void expect_equal_to_a_loop(Problem& problem, const SampleGradientNorms& measure
 }
 
 TEST(SampleGradients, OfEveryNetworkEqualALoopInDouble) {
-  for (const std::string& name : kNetworks) {
+  for (const std::string& name : testing::small_networks()) {
     for (const int64_t classes : {10, 100}) {
       for (const Reduction reduction : {Reduction::kMean, Reduction::kSum}) {
         SCOPED_TRACE(name + ", " + std::to_string(classes) + " classes");
@@ -59,7 +47,7 @@ TEST(SampleGradients, OfEveryNetworkEqualALoopInDouble) {
 // In single precision an activation near zero may change sign between two ways of computing it, so a deep
 // network's gradients agree to about a percent only; ten samples' mean agrees better.
 TEST(SampleGradients, OfEveryNetworkAgreeWithALoopInSinglePrecision) {
-  for (const std::string& name : kNetworks) {
+  for (const std::string& name : testing::small_networks()) {
     SCOPED_TRACE(name);
     const auto problem = network_problem(name, 10, 10, torch::kFloat32);
     const double mean = measure_sample_gradients(problem->objective).mean_squared_norm();

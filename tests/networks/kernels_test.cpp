@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <set>
 
 #include "kernels/processor.h"
-#include "layers/layer.h"
+#include "layers/normalization.h"
 #include "networks/registry.h"
 #include "support/expect_error.h"
 #include "support/machine.h"
 #include "support/rounding.h"
+#include "support/small_networks.h"
 
 namespace batchplus {
 namespace {
@@ -47,45 +47,37 @@ struct Case {
 void PrintTo(const Case& row, std::ostream* out) {
   *out << row.network;
 }
-/// First narrow enough to take a moment, and wide enough for Winograd's convolution, which needs 8 input
-/// channels; then as they are used. (vgg19 as it is used has a test of its own.)
-const std::vector<Case> kCases = {
-    {"mlp:hidden=16", kPlain},
-    {"smallcnn:width=8", kPlain},
-    {"alexnet:width=8", kPlain},
-    {"vgg11:width=8", kShrinking},
-    {"vgg19:width=8", kShrinking},
-    {"resnet20:width=4", kDeep},
-    {"resnet32:width=4", kDeep},
-    {"resnet44:width=4", kDeep},
-    {"resnet56:width=4", kDeep},
-    {"densenet:depth=10,growth=4", kDeep},
-    // Blocks with fewer maps than a bottleneck has, and with as many.
-    {"densenet-bc:depth=10,growth=4", kDeep},
-    {"densenet-bc:depth=16,growth=4", kDeep},
-    {"mlp", {{3, 32}}, {1, 2, 3}},
-    {"smallcnn", {{3, 32}}, {1, 2, 3}},
-    {"alexnet", {{3, 32}}, {1, 2, 3}},
-    {"vgg11", {{3, 32}}, {1, 2, 3}},
-    {"resnet20", {{3, 8}}, {1, 2, 3}},
-    {"resnet32", {{3, 8}}, {1, 2, 3}},
-    {"resnet44", {{3, 8}}, {1, 2, 3}},
-    {"resnet56", {{3, 8}}, {1, 2, 3}},
-    {"densenet", {{3, 8}}, {1, 2, 3}},
-    {"densenet-bc", {{3, 8}}, {1, 2, 3}},
-};
+bool has_normalization(const NetworkInfo& info) {
+  const Model model = build_network(info, {}, 1);
+  const auto layers = layers_of(*model.module);
+  return std::any_of(layers.begin(), layers.end(), [](const Layer* layer) {
+    return dynamic_cast<const NormalizationLayer*>(layer) != nullptr;
+  });
+}
 
-TEST(Kernels, AreTestedWithEveryNetwork) {
-  std::set<std::string> full = {"vgg19"};
-  std::set<std::string> narrow;
-  for (const Case& row : kCases) {
-    const size_t settings = row.network.find(':');
-    (settings == std::string::npos ? full : narrow).insert(row.network.substr(0, settings));
-  }
+std::vector<Shape> shapes_for(const NetworkInfo& info) {
+  if (info.least_side == 1) return kPlain;
+  if (info.least_side < 32) return kDeep;
+  return has_normalization(info) ? kShrinking : kPlain;
+}
+
+/// Each network first small enough to take a moment, and wide enough for Winograd's convolution, which needs
+/// 8 input channels; then as it is used.
+std::vector<Case> all_cases() {
+  std::vector<Case> cases = {
+      {"mlp:hidden=16", kPlain},
+      {"densenet:depth=10,growth=4", kDeep},
+      // Blocks with fewer maps than a bottleneck has; those with as many are among the small ones.
+      {"densenet-bc:depth=10,growth=4", kDeep},
+  };
   for (const NetworkInfo& info : networks()) {
-    EXPECT_TRUE(full.contains(info.name)) << info.name;
-    EXPECT_TRUE(narrow.contains(info.name)) << info.name;
+    const std::string small = testing::small_name(info);
+    cases.push_back({small, shapes_for(info)});
+    if (small == info.name || testing::is_large(info)) continue;
+    const int64_t side = shapes_for(info).back().side;
+    cases.push_back({info.name, {{3, side}}, {1, 2, 3}});
   }
+  return cases;
 }
 
 struct LabelledImages {
@@ -237,17 +229,18 @@ TEST_P(EachNetworkByKernels, IsAsNearToDoublePrecisionAsRoundingAllows) {
 
 // So many values are next to zero here that some may fall on the other side of max(0, .). Each such value
 // changes a gradient by up to a hundredth; a wrong layer would change it by more than a tenth.
-TEST(Kernels, ComputeTheGradientOfVgg19AtFullWidth) {
-  const Case row{"vgg19", {}};
-  const LabelledImages batch = random_images({2, 32});
-  const Outcome exact = compute_in_double(row, batch);
-  for (const Kernels kernels : {Kernels::kFast, Kernels::kDirect}) {
-    const Outcome outcome = compute(row, kernels, batch);
-    expect_same_but_for_rounding(outcome, exact);
-    const double error = relative_error(outcome.gradient, exact.gradient);
-    EXPECT_LT(error, 0.1);
-    fmt::print("note: vgg19's gradient at full width is off by {:.1e} of itself with {}\n", error,
-               name_of(kernels));
+TEST(Kernels, ComputeTheGradientsOfLargeNetworks) {
+  for (const NetworkInfo& info : networks()) {
+    if (!testing::is_large(info)) continue;
+    SCOPED_TRACE(info.name);
+    const Case row{info.name, {}};
+    const LabelledImages batch = random_images({2, shapes_for(info).back().side});
+    const Outcome exact = compute_in_double(row, batch);
+    for (const Kernels kernels : {Kernels::kFast, Kernels::kDirect}) {
+      const Outcome outcome = compute(row, kernels, batch);
+      expect_same_but_for_rounding(outcome, exact);
+      EXPECT_LT(relative_error(outcome.gradient, exact.gradient), 0.1);
+    }
   }
 }
 
@@ -280,12 +273,13 @@ TEST_P(EachNetworkByKernels, HasSecondDerivativesByLibtorchAloneAndSaysSo) {
   EXPECT_TRUE(differentiate().front().requires_grad());
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, EachNetworkByKernels, ::testing::ValuesIn(kCases), [](const auto& info) {
-  std::string name = info.param.network;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Networks, EachNetworkByKernels, ::testing::ValuesIn(all_cases()),
+                         [](const auto& info) {
+                           std::string name = info.param.network;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace batchplus

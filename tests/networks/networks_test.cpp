@@ -11,6 +11,7 @@
 
 #include "layers/convolution.h"
 #include "layers/normalization.h"
+#include "networks/measure.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "support/fixture.h"
@@ -83,11 +84,23 @@ void PrintTo(const Case& row, std::ostream* out) {
   *out << row.name();
 }
 
-/// Every network, and those whose dropout is off unless asked for a second time with it.
+/// The network as the fixture has it: perhaps with settings that make it smaller.
+std::string name_in_fixture(const NetworkInfo& info) {
+  const std::string with_settings = info.name + ":";
+  const auto place = expected().lower_bound(with_settings);
+  const bool has_settings = place != expected().end() && place->first.starts_with(with_settings);
+  return has_settings ? place->first.substr(0, place->first.find('/')) : info.name;
+}
+
+/// Every network, and those of which the fixture has a second case with dropout.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const NetworkInfo& info : networks()) cases.push_back({info.name});
-  for (const char* name : {"vgg11", "vgg19"}) cases.push_back({name, 0.5});
+  for (const NetworkInfo& info : networks()) {
+    const std::string name = name_in_fixture(info);
+    cases.push_back({name});
+    const Case with_dropout{name, 0.5};
+    if (expected().contains(with_dropout.name() + "/loss")) cases.push_back(with_dropout);
+  }
   return cases;
 }
 
@@ -104,6 +117,14 @@ class EachNetwork : public ::testing::TestWithParam<Case> {
   }
   Model model_ = build_network(find_network(GetParam().network), {.dropout = GetParam().dropout}, kSeed);
 };
+
+TEST_P(EachNetwork, HasAsManyParametersAndMacsAsPyTorchCounts) {
+  const NetworkInfo info = find_network(GetParam().network);
+  const torch::Tensor counts = torch::tensor(
+      {count_parameters(*model_.module), count_parameters(*build_network(info, {.classes = 100}, 1).module),
+       count_macs(model_, 3, 32)});
+  EXPECT_TRUE(counts.equal(exact("counts"))) << counts << exact("counts");
+}
 
 TEST_P(EachNetwork, HasTheWeightsThatPyTorchDrawsFromTheSameSeed) {
   // The same draws; a normal's logarithm and cosine may round differently on another processor.

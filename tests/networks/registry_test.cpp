@@ -14,6 +14,7 @@ namespace {
 
 using testing::expect_error;
 
+// The published ones. That every network of the table has as many as PyTorch counts: networks_test.cpp.
 TEST(Networks, HaveTheirParameterCounts) {
   const std::map<std::string, std::pair<int64_t, int64_t>> counts = {
       {"mlp", {318410, 327500}},
@@ -29,7 +30,6 @@ TEST(Networks, HaveTheirParameterCounts) {
       {"densenet", {1059298, 1100428}},
       {"densenet-bc", {769162, 800032}},
   };
-  EXPECT_EQ(counts.size(), networks().size());
   for (const auto& [name, expected] : counts) {
     const auto count = [&](int64_t classes) {
       return count_parameters(*build_network(find_network(name), {.classes = classes}, 1).module);

@@ -49,6 +49,23 @@ struct Problem {
     return at::stack(rows);
   }
 
+  /// H v by differentiating the gradient's product with v, all samples at once: [d].
+  torch::Tensor slow_hessian_product(const torch::Tensor& v) {
+    model.module->eval();
+    const torch::Tensor losses = options.loss(model.forward(images), labels);
+    const torch::Tensor value = options.reduction == Reduction::kMean ? losses.mean() : losses.sum();
+    const auto gradients = torch::autograd::grad({value}, parameters.tensors(), {}, /*retain_graph=*/true,
+                                                 /*create_graph=*/true);
+    torch::Tensor along = torch::zeros({}, v.options());
+    for (size_t i = 0; i < gradients.size(); ++i)
+      along = along + (gradients[i] * parameters.view(v, i)).sum();
+    const torch::Tensor product = torch::zeros_like(v);
+    parameters.gather(torch::autograd::grad({along}, parameters.tensors(), {}, /*retain_graph=*/false,
+                                            /*create_graph=*/false, /*allow_unused=*/true),
+                      product);
+    return product;
+  }
+
   Model model;
   FlatParameters parameters;
   torch::Tensor images;
