@@ -6,6 +6,7 @@
 
 #include "layers/batch_norm.h"
 #include "layers/convolution.h"
+#include "layers/group_norm.h"
 #include "layers/linear.h"
 
 namespace batchplus {
@@ -23,6 +24,7 @@ const std::vector<LayerRule>& layer_rules() {
       {is_a<Linear>, linear_sample_gradients, linear_gradient_tangent},
       {is_a<Convolution>, convolution_sample_gradients, convolution_gradient_tangent},
       {is_a<BatchNorm>, batch_norm_sample_gradients, batch_norm_gradient_tangent},
+      {is_a<GroupNorm>, group_norm_sample_gradients, group_norm_gradient_tangent},
   };
   return rules;
 }

@@ -39,6 +39,8 @@ SampleLayerGradients convolution_sample_gradients(const LayerPass& pass);
 LayerGradients convolution_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass);
 LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
+SampleLayerGradients group_norm_sample_gradients(const LayerPass& pass);
+LayerGradients group_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 
 /// The sum of squares in each row: [N], float64.
 torch::Tensor squared_row_norms(const torch::Tensor& rows);
