@@ -14,11 +14,18 @@ namespace batchplus {
 class DenseLayer : public torch::nn::Module {
  public:
   DenseLayer(const DenseBlock::Options& block, int64_t in) : dropout_(block.dropout) {
-    bn1_ = register_module("bn1", std::make_shared<BatchNorm>(in));
+    const auto convolution = [&](int64_t from, int64_t to, int64_t kernel) {
+      return make_convolution({.in = from,
+                               .out = to,
+                               .kernel = kernel,
+                               .padding = kernel / 2,
+                               .has_bias = has_convolution_bias(block.normalization)});
+    };
     const int64_t between = block.is_bottleneck ? 4 * block.growth : block.growth;
+    bn1_ = register_module("bn1", make_normalization(block.normalization, in));
     conv1_ = register_module("conv1", convolution(in, between, block.is_bottleneck ? 1 : 3));
     if (!block.is_bottleneck) return;
-    bn2_ = register_module("bn2", std::make_shared<BatchNorm>(between));
+    bn2_ = register_module("bn2", make_normalization(block.normalization, between));
     conv2_ = register_module("conv2", convolution(between, block.growth, 3));
   }
 
@@ -28,30 +35,28 @@ class DenseLayer : public torch::nn::Module {
     return y;
   }
 
-  /// Whether own kernels compute the layer on x, without dropout.
+  /// Whether own kernels compute the layer on x: by BatchNorm, without dropout.
   bool is_fusing(const torch::Tensor& x) const {
-    return bn1_->is_fusing(x) && conv1_->uses_own_kernels(x) && (dropout_ == 0 || !is_training());
+    const auto* norm = dynamic_cast<const BatchNorm*>(bn1_.get());
+    return norm != nullptr && norm->is_fusing(x) && conv1_->uses_own_kernels(x) &&
+           (dropout_ == 0 || !is_training());
   }
 
-  /// For a block that computes its layers together.
+  /// For a block that computes its layers together, where is_fusing.
   DenseLayerParts begin_batch() {
-    DenseLayerParts parts{{{bn1_->begin_batch(), conv1_->weight()}}};
-    if (bn2_) parts.stages.push_back({bn2_->begin_batch(), conv2_->weight()});
+    const auto begin = [](NormalizationLayer& norm) { return dynamic_cast<BatchNorm&>(norm).begin_batch(); };
+    DenseLayerParts parts{{{begin(*bn1_), conv1_->weight()}}};
+    if (bn2_) parts.stages.push_back({begin(*bn2_), conv2_->weight()});
     return parts;
   }
 
   Kernels kernels() const { return conv1_->kernels(); }
 
  private:
-  static std::shared_ptr<Convolution> convolution(int64_t in, int64_t out, int64_t kernel) {
-    return make_convolution(
-        {.in = in, .out = out, .kernel = kernel, .padding = kernel / 2, .has_bias = false});
-  }
-
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Convolution> conv1_;
   /// Null without a bottleneck.
-  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<NormalizationLayer> bn2_;
   std::shared_ptr<Convolution> conv2_;
   double dropout_;
 };

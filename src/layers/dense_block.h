@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/torch.h"
+#include "layers/make_normalization.h"
 
 namespace batchplus {
 
@@ -22,6 +22,7 @@ class DenseBlock : public torch::nn::Module {
     bool is_bottleneck = false;
     /// After each convolution.
     double dropout = 0;
+    NormalizationKind normalization = NormalizationKind::kBatch;
   };
 
   explicit DenseBlock(const Options& options);

@@ -12,8 +12,13 @@ namespace {
 
 constexpr int64_t kBlocks = 3;
 
-std::shared_ptr<Convolution> convolution(int64_t in, int64_t out, int64_t kernel) {
-  return make_convolution({.in = in, .out = out, .kernel = kernel, .padding = kernel / 2, .has_bias = false});
+std::shared_ptr<Convolution> convolution(int64_t in, int64_t out, int64_t kernel,
+                                         NormalizationKind normalization) {
+  return make_convolution({.in = in,
+                           .out = out,
+                           .kernel = kernel,
+                           .padding = kernel / 2,
+                           .has_bias = has_convolution_bias(normalization)});
 }
 
 int64_t layers_per_block(const Densenet::Options& options) {
@@ -26,9 +31,9 @@ int64_t layers_per_block(const Densenet::Options& options) {
 
 }  // namespace
 
-Transition::Transition(int64_t in, int64_t out, double dropout)
-    : bn1_(register_module("bn1", std::make_shared<BatchNorm>(in))),
-      conv1_(register_module("conv1", convolution(in, out, 1))),
+Transition::Transition(int64_t in, int64_t out, double dropout, NormalizationKind normalization)
+    : bn1_(register_module("bn1", make_normalization(normalization, in))),
+      conv1_(register_module("conv1", convolution(in, out, 1, normalization))),
       dropout_(dropout) {}
 
 torch::Tensor Transition::forward(const torch::Tensor& x) {
@@ -40,7 +45,7 @@ torch::Tensor Transition::forward(const torch::Tensor& x) {
 Densenet::Densenet(const Options& options) {
   const int64_t n = layers_per_block(options);
   int64_t channels = 2 * options.growth;
-  conv1_ = register_module("conv1", convolution(options.channels, channels, 3));
+  conv1_ = register_module("conv1", convolution(options.channels, channels, 3, options.normalization));
   for (int64_t b = 0; b < kBlocks; ++b) {
     blocks_.push_back(register_module(
         fmt::format("block{}", b + 1),
@@ -48,15 +53,17 @@ Densenet::Densenet(const Options& options) {
                                                          .layers = n,
                                                          .growth = options.growth,
                                                          .is_bottleneck = options.is_bottleneck,
-                                                         .dropout = options.dropout})));
+                                                         .dropout = options.dropout,
+                                                         .normalization = options.normalization})));
     channels += n * options.growth;
     if (b + 1 == kBlocks) break;
     const auto kept = static_cast<int64_t>(static_cast<double>(channels) * options.reduction);
-    transitions_.push_back(register_module(fmt::format("trans{}", b + 1),
-                                           std::make_shared<Transition>(channels, kept, options.dropout)));
+    transitions_.push_back(register_module(
+        fmt::format("trans{}", b + 1),
+        std::make_shared<Transition>(channels, kept, options.dropout, options.normalization)));
     channels = kept;
   }
-  bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
+  bn1_ = register_module("bn1", make_normalization(options.normalization, channels));
   fc_ = register_module("fc", std::make_shared<Linear>(channels, options.classes));
   initialize(*this, {.convolution = {.weight = fill::normal_fan_out}, .linear = {.bias = fill::zeros}});
 }

@@ -2,21 +2,21 @@
 
 #include <vector>
 
-#include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/dense_block.h"
 #include "layers/linear.h"
+#include "layers/make_normalization.h"
 
 namespace batchplus {
 
 /// BN-ReLU-conv1x1-average pool 2.
 class Transition : public torch::nn::Module {
  public:
-  Transition(int64_t in, int64_t out, double dropout);
+  Transition(int64_t in, int64_t out, double dropout, NormalizationKind normalization);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Convolution> conv1_;
   double dropout_;
 };
@@ -37,6 +37,7 @@ class Densenet : public torch::nn::Module {
     int64_t channels = 3;
     int64_t classes = 10;
     double dropout = 0;
+    NormalizationKind normalization = NormalizationKind::kBatch;
   };
 
   explicit Densenet(const Options& options);
@@ -46,7 +47,7 @@ class Densenet : public torch::nn::Module {
   std::shared_ptr<Convolution> conv1_;
   std::vector<std::shared_ptr<DenseBlock>> blocks_;
   std::vector<std::shared_ptr<Transition>> transitions_;
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Linear> fc_;
 };
 

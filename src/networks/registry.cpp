@@ -31,7 +31,8 @@ Model make_small_cnn(const NetworkOptions& options, NetworkSettings settings) {
                                                             .classes = options.classes,
                                                             .width = settings["width"],
                                                             .hidden = settings["hidden"],
-                                                            .dropout = *options.dropout}));
+                                                            .dropout = *options.dropout,
+                                                            .normalization = options.normalization}));
 }
 
 Model make_alexnet(const NetworkOptions& options, NetworkSettings settings) {
@@ -44,14 +45,16 @@ Model make_vgg(const NetworkOptions& options, NetworkSettings settings) {
                                                   .channels = options.channels,
                                                   .classes = options.classes,
                                                   .width = settings["width"],
-                                                  .dropout = *options.dropout}));
+                                                  .dropout = *options.dropout,
+                                                  .normalization = options.normalization}));
 }
 
 Model make_resnet(const NetworkOptions& options, NetworkSettings settings) {
   return Model(std::make_shared<Resnet>(Resnet::Options{.depth = settings["depth"],
                                                         .channels = options.channels,
                                                         .classes = options.classes,
-                                                        .width = settings["width"]}));
+                                                        .width = settings["width"],
+                                                        .normalization = options.normalization}));
 }
 
 template <bool kIsBottleneck>
@@ -62,7 +65,8 @@ Model make_densenet(const NetworkOptions& options, NetworkSettings settings) {
                                                             .reduction = kIsBottleneck ? 0.5 : 1.0,
                                                             .channels = options.channels,
                                                             .classes = options.classes,
-                                                            .dropout = *options.dropout}));
+                                                            .dropout = *options.dropout,
+                                                            .normalization = options.normalization}));
 }
 
 NetworkInfo resnet(int64_t depth) {
@@ -70,6 +74,7 @@ NetworkInfo resnet(int64_t depth) {
           .description = fmt::format("residual network of {} layers", depth),
           .settings = {{"depth", depth}, {"width", 16}},
           .small = {{"width", 4}},
+          .has_normalization = true,
           .least_side = 4,
           .memory_format = kChannelsLast,
           .build = make_resnet};
@@ -81,6 +86,7 @@ NetworkInfo vgg(int64_t depth) {
           .settings = {{"depth", depth}, {"width", 64}},
           .small = {{"width", 8}},
           .dropout = 0.0,
+          .has_normalization = true,
           .least_side = 32,
           .memory_format = kChannelsLast,
           .build = make_vgg};
@@ -121,6 +127,7 @@ const std::vector<NetworkInfo>& networks() {
        .settings = {{"width", 32}, {"hidden", 128}},
        .small = {{"width", 8}},
        .dropout = 0.25,
+       .has_normalization = true,
        .memory_format = kChannelsLast,
        .build = make_small_cnn},
       {.name = "alexnet",
@@ -141,6 +148,7 @@ const std::vector<NetworkInfo>& networks() {
        .settings = {{"depth", 40}, {"growth", 12}},
        .small = {{"depth", 16}, {"growth", 4}},
        .dropout = 0.0,
+       .has_normalization = true,
        .least_side = 4,
        .memory_format = kChannelsLast,
        .build = make_densenet<false>},
@@ -149,6 +157,7 @@ const std::vector<NetworkInfo>& networks() {
        .settings = {{"depth", 100}, {"growth", 12}},
        .small = {{"depth", 16}, {"growth", 4}},
        .dropout = 0.0,
+       .has_normalization = true,
        .least_side = 4,
        .memory_format = kChannelsLast,
        .build = make_densenet<true>},
@@ -176,6 +185,10 @@ Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint
       throw Error("not a probability",
                   {"--dropout", format_number(*options.dropout), "give a number from 0 to below 1"});
     }
+  }
+  if (!info.has_normalization && options.normalization != NormalizationKind::kBatch) {
+    throw Error(fmt::format("{} has no normalisation layers", info.name),
+                {"normalization", to_string(options.normalization), "leave the option out"});
   }
   if (options.side < info.least_side) {
     throw Error(fmt::format("the images are too small for {}", info.name),

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "layers/make_normalization.h"
 #include "networks/model.h"
 
 namespace batchplus {
@@ -17,6 +18,8 @@ struct NetworkOptions {
   int64_t classes = 10;
   /// The network's own default when not given; an Error for a network without dropout.
   std::optional<double> dropout = std::nullopt;
+  /// An Error for a network without such layers, unless it is kBatch.
+  NormalizationKind normalization = NormalizationKind::kBatch;
 };
 
 /// Numbers that shape a network: depth, width, growth, hidden.
@@ -32,6 +35,8 @@ struct NetworkInfo {
   NetworkSettings small = {};
   /// Dropout when none is asked for; nothing for a network without dropout layers.
   std::optional<double> dropout = std::nullopt;
+  /// Whether it has normalisation layers, of which NetworkOptions choose the kind.
+  bool has_normalization = false;
   /// Smaller images vanish in its pools.
   int64_t least_side = 1;
   /// The faster one on a CPU (docs/performance.md has the measurements).

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/linear.h"
+#include "layers/make_normalization.h"
 
 namespace batchplus {
 
@@ -12,15 +12,15 @@ namespace batchplus {
 /// second pixel and zero maps in front and behind (option A: no parameters).
 class ResidualBlock : public torch::nn::Module {
  public:
-  ResidualBlock(int64_t in, int64_t out, int64_t stride);
+  ResidualBlock(int64_t in, int64_t out, int64_t stride, NormalizationKind normalization);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
   int64_t new_channels_;
   std::shared_ptr<Convolution> conv1_;
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Convolution> conv2_;
-  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<NormalizationLayer> bn2_;
 };
 
 /// The residual network for CIFAR of depth 6n+2 (reference: akamaster/pytorch_resnet_cifar10): conv3x3 16,
@@ -35,6 +35,7 @@ class Resnet : public torch::nn::Module {
     int64_t classes = 10;
     /// Channels of the first stage.
     int64_t width = 16;
+    NormalizationKind normalization = NormalizationKind::kBatch;
   };
 
   explicit Resnet(const Options& options);
@@ -42,7 +43,7 @@ class Resnet : public torch::nn::Module {
 
  private:
   std::shared_ptr<Convolution> conv1_;
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::vector<std::shared_ptr<ResidualBlock>> blocks_;
   std::shared_ptr<Linear> linear_;
 };

@@ -5,8 +5,9 @@
 namespace batchplus {
 namespace {
 
-std::shared_ptr<Convolution> strided_conv3x3(int64_t in, int64_t out) {
-  return make_convolution({.in = in, .out = out, .stride = 2, .padding = 1, .has_bias = false});
+std::shared_ptr<Convolution> strided_conv3x3(int64_t in, int64_t out, NormalizationKind normalization) {
+  return make_convolution(
+      {.in = in, .out = out, .stride = 2, .padding = 1, .has_bias = has_convolution_bias(normalization)});
 }
 
 /// The side of the last map: halved three times, rounded up.
@@ -17,12 +18,15 @@ int64_t last_side(int64_t side) {
 }  // namespace
 
 SmallCnn::SmallCnn(const Options& options)
-    : conv1_(register_module("conv1", strided_conv3x3(options.channels, options.width))),
-      bn1_(register_module("bn1", std::make_shared<BatchNorm>(options.width))),
-      conv2_(register_module("conv2", strided_conv3x3(options.width, 2 * options.width))),
-      bn2_(register_module("bn2", std::make_shared<BatchNorm>(2 * options.width))),
-      conv3_(register_module("conv3", strided_conv3x3(2 * options.width, 4 * options.width))),
-      bn3_(register_module("bn3", std::make_shared<BatchNorm>(4 * options.width))),
+    : conv1_(
+          register_module("conv1", strided_conv3x3(options.channels, options.width, options.normalization))),
+      bn1_(register_module("bn1", make_normalization(options.normalization, options.width))),
+      conv2_(
+          register_module("conv2", strided_conv3x3(options.width, 2 * options.width, options.normalization))),
+      bn2_(register_module("bn2", make_normalization(options.normalization, 2 * options.width))),
+      conv3_(register_module("conv3",
+                             strided_conv3x3(2 * options.width, 4 * options.width, options.normalization))),
+      bn3_(register_module("bn3", make_normalization(options.normalization, 4 * options.width))),
       dropout_(options.dropout),
       fc1_(register_module(
           "fc1", std::make_shared<Linear>(

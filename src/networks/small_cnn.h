@@ -1,8 +1,8 @@
 #pragma once
 
-#include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/linear.h"
+#include "layers/make_normalization.h"
 
 namespace batchplus {
 
@@ -19,6 +19,7 @@ class SmallCnn : public torch::nn::Module {
     int64_t width = 32;
     int64_t hidden = 128;
     double dropout = 0.25;
+    NormalizationKind normalization = NormalizationKind::kBatch;
   };
 
   explicit SmallCnn(const Options& options);
@@ -26,11 +27,11 @@ class SmallCnn : public torch::nn::Module {
 
  private:
   std::shared_ptr<Convolution> conv1_;
-  std::shared_ptr<BatchNorm> bn1_;
+  std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Convolution> conv2_;
-  std::shared_ptr<BatchNorm> bn2_;
+  std::shared_ptr<NormalizationLayer> bn2_;
   std::shared_ptr<Convolution> conv3_;
-  std::shared_ptr<BatchNorm> bn3_;
+  std::shared_ptr<NormalizationLayer> bn3_;
   double dropout_;
   std::shared_ptr<Linear> fc1_;
   std::shared_ptr<Linear> fc2_;

@@ -29,8 +29,8 @@ Vgg::Vgg(const Options& options) : dropout_(options.dropout) {
     for (int64_t i = 0; i < length; ++i, index += 3, in = out) {
       stage.convolutions.push_back(features->register_module(
           std::to_string(index), make_convolution({.in = in, .out = out, .padding = 1})));
-      stage.norms.push_back(
-          features->register_module(std::to_string(index + 1), std::make_shared<BatchNorm>(out)));
+      stage.norms.push_back(features->register_module(std::to_string(index + 1),
+                                                      make_normalization(options.normalization, out)));
     }
     ++index;
     stages_.push_back(stage);

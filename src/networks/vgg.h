@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/linear.h"
+#include "layers/make_normalization.h"
 
 namespace batchplus {
 
@@ -21,16 +21,17 @@ class Vgg : public torch::nn::Module {
     /// Channels of the first convolution; the others grow with it.
     int64_t width = 64;
     double dropout = 0;
+    NormalizationKind normalization = NormalizationKind::kBatch;
   };
 
   explicit Vgg(const Options& options);
   torch::Tensor forward(const torch::Tensor& images);
 
  private:
-  /// Convolutions with their BatchNorm up to a max pool.
+  /// Convolutions with their normalisation up to a max pool.
   struct Stage {
     std::vector<std::shared_ptr<Convolution>> convolutions;
-    std::vector<std::shared_ptr<BatchNorm>> norms;
+    std::vector<std::shared_ptr<NormalizationLayer>> norms;
   };
 
   std::vector<Stage> stages_;

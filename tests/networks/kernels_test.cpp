@@ -11,7 +11,7 @@
 #include <map>
 
 #include "kernels/processor.h"
-#include "layers/normalization.h"
+#include "layers/layer.h"
 #include "networks/registry.h"
 #include "support/expect_error.h"
 #include "support/machine.h"
@@ -47,18 +47,11 @@ struct Case {
 void PrintTo(const Case& row, std::ostream* out) {
   *out << row.network;
 }
-bool has_normalization(const NetworkInfo& info) {
-  const Model model = build_network(info, {}, 1);
-  const auto layers = layers_of(*model.module);
-  return std::any_of(layers.begin(), layers.end(), [](const Layer* layer) {
-    return dynamic_cast<const NormalizationLayer*>(layer) != nullptr;
-  });
-}
 
 std::vector<Shape> shapes_for(const NetworkInfo& info) {
   if (info.least_side == 1) return kPlain;
   if (info.least_side < 32) return kDeep;
-  return has_normalization(info) ? kShrinking : kPlain;
+  return info.has_normalization ? kShrinking : kPlain;
 }
 
 /// Each network first small enough to take a moment, and wide enough for Winograd's convolution, which needs

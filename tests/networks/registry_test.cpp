@@ -112,6 +112,25 @@ TEST(BuildNetwork, RefusesImpossibleDropout) {
   expect_error([&] { build("smallcnn", 1); }, {"probability"});
 }
 
+TEST(BuildNetwork, RefusesToChooseANormalizationThatIsNotThere) {
+  for (const NetworkInfo& info : networks()) {
+    if (info.has_normalization) continue;
+    EXPECT_NO_THROW(build_network(info, {.normalization = NormalizationKind::kBatch}, 1));
+    expect_error([&] { build_network(info, {.normalization = NormalizationKind::kGroup}, 1); },
+                 {info.name, "no normalisation layers", "group"});
+  }
+}
+
+TEST(BuildNetwork, HasTheNormalizationThatItsRowSays) {
+  for (const NetworkInfo& info : networks()) {
+    const Model model = build_network(info, {}, 1);
+    int64_t norms = 0;
+    for (const Layer* layer : layers_of(*model.module))
+      norms += dynamic_cast<const NormalizationLayer*>(layer) != nullptr ? 1 : 0;
+    EXPECT_EQ(norms > 0, info.has_normalization) << info.name;
+  }
+}
+
 TEST(FindNetwork, SuggestsTheNearest) {
   expect_error([] { find_network("smalcnn"); }, {"unknown model", "smalcnn", "did you mean 'smallcnn'?"});
 }

@@ -75,8 +75,10 @@ struct Problem {
 };
 
 /// A network of the registry whose BatchNorm statistics are those of some images, not the initial ones.
-inline Model used_network(const std::string& name, int64_t classes, torch::Dtype type) {
-  const Model model = build_network(find_network(name), {.classes = classes}, /*seed=*/3);
+inline Model used_network(const std::string& name, int64_t classes, torch::Dtype type,
+                          NormalizationKind normalization = NormalizationKind::kBatch) {
+  const Model model =
+      build_network(find_network(name), {.classes = classes, .normalization = normalization}, /*seed=*/3);
   model.module->to(type);
   torch::manual_seed(4);
   const torch::NoGradGuard no_grad;
@@ -87,8 +89,9 @@ inline Model used_network(const std::string& name, int64_t classes, torch::Dtype
 }
 
 inline std::unique_ptr<Problem> network_problem(const std::string& name, int64_t classes, int64_t samples,
-                                                torch::Dtype type, ObjectiveFunction::Options options = {}) {
-  Model model = used_network(name, classes, type);
+                                                torch::Dtype type, ObjectiveFunction::Options options = {},
+                                                NormalizationKind normalization = NormalizationKind::kBatch) {
+  Model model = used_network(name, classes, type, normalization);
   torch::manual_seed(5);
   const torch::Tensor images = torch::randn({samples, 3, 32, 32}, type).contiguous(model.memory_format);
   const torch::Tensor labels = torch::randint(0, classes, {samples});
