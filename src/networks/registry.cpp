@@ -9,6 +9,7 @@
 #include "networks/resnet.h"
 #include "networks/small_cnn.h"
 #include "networks/vgg.h"
+#include "networks/wide_resnet.h"
 #include "util/error.h"
 #include "util/table.h"
 #include "util/text.h"
@@ -92,6 +93,27 @@ NetworkInfo vgg(int64_t depth) {
           .build = make_vgg};
 }
 
+Model make_wide_resnet(const NetworkOptions& options, NetworkSettings settings) {
+  return Model(std::make_shared<WideResnet>(WideResnet::Options{.depth = settings["depth"],
+                                                                .width = settings["width"],
+                                                                .channels = options.channels,
+                                                                .classes = options.classes,
+                                                                .dropout = *options.dropout,
+                                                                .normalization = options.normalization}));
+}
+
+NetworkInfo wide_resnet(int64_t depth, int64_t width) {
+  return {.name = fmt::format("wrn-{}-{}", depth, width),
+          .description = fmt::format("residual network of {} layers, {} times as wide", depth, width),
+          .settings = {{"depth", depth}, {"width", width}},
+          .small = {{"depth", 10}, {"width", 1}},
+          .dropout = 0.0,
+          .has_normalization = true,
+          .least_side = 4,
+          .memory_format = kChannelsLast,
+          .build = make_wide_resnet};
+}
+
 /// "depth=26,width=32" over the row's defaults.
 void change_settings(NetworkInfo& info, const std::string& text) {
   std::vector<std::string> names;
@@ -161,6 +183,8 @@ const std::vector<NetworkInfo>& networks() {
        .least_side = 4,
        .memory_format = kChannelsLast,
        .build = make_densenet<true>},
+      wide_resnet(16, 4),
+      wide_resnet(28, 10),
   };
   return table;
 }
