@@ -9,13 +9,13 @@
 #include <atomic>
 #include <bit>
 
+#include "checkpoint/storage.h"
 #include "core/memory.h"
 #include "kernels/for_this_cpu.h"
 #include "methods/method.h"
 #include "methods/registry.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
-#include "train/checkpoint.h"
 #include "util/clock.h"
 #include "util/text.h"
 
@@ -77,13 +77,13 @@ void measure(const std::string& name, int64_t batch, const std::filesystem::path
   FlatParameters parameters(*model.module);
   GradientBudget budget;
   GradientOracle oracle(model, parameters, budget);
-  Method method(find_method("nag", "bench").make_estimator(oracle, {}),
-                UpdateRule(parameters, {.kind = UpdateKind::kNesterov, .momentum = 0.9}), {batch, batch});
+  Method method = build_method(default_plan(find_method("nag", "bench"), {batch, batch}), oracle);
   const OuterBatch samples(torch::randn({batch, 3, 32, 32}).contiguous(model.memory_format),
                            torch::randint(0, 10, {batch}), batch, {1});
   const RunLayout layout{directory};
-  Checkpoint checkpoint{{{"format_version", kCheckpointFormatVersion}, {"records", std::string(20000, 'r')}},
-                        state_dict(*model.module)};
+  Checkpoint checkpoint;
+  checkpoint.records = std::string(20000, 'r');
+  checkpoint.tensors = state_dict(*model.module);
   for (auto& [key, tensor] : method.state())
     checkpoint.tensors.emplace_back("batchplus.method." + key, tensor);
 

@@ -75,13 +75,8 @@ class Session {
         oracle_(model_, parameters_, budget_),
         source_(training_view(options, dataset), ImageTransform(dataset.normalization, is_augmenting),
                 {.seed = 1, .inner_size = options.batch, .memory_format = model_.memory_format}) {
-    EstimatorOptions estimator;
-    if (!info_.coefficient.empty())
-      estimator.coefficient = CoefficientSchedule::parse(info_.coefficient, "method");
     const int64_t outer = outer_size(options);
-    method_ = std::make_unique<Method>(info_.make_estimator(oracle_, estimator),
-                                       UpdateRule(parameters_, {.kind = info_.update, .momentum = 0.9}),
-                                       Method::Sizes{outer, options.batch});
+    method_ = std::make_unique<Method>(build_method(default_plan(info_, {outer, options.batch}), oracle_));
     source_.begin_epoch(epoch_, outer);
   }
 

@@ -10,7 +10,6 @@
 
 #include "data/batch_pipeline.h"
 #include "data/registry.h"
-#include "methods/method.h"
 #include "methods/registry.h"
 #include "objective/evaluate.h"
 
@@ -39,9 +38,7 @@ int main() {
   FlatParameters parameters(*model.module);
   GradientBudget budget;
   GradientOracle oracle(model, parameters, budget);
-  const MethodInfo& info = find_method("bp-svrg", "");
-  const EstimatorOptions options{.coefficient = CoefficientSchedule::parse(info.coefficient, "")};
-  Method method(info.make_estimator(oracle, options), UpdateRule(parameters, {.kind = info.update}), kSizes);
+  Method method = build_method(default_plan(find_method("bp-svrg", ""), kSizes), oracle);
 
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     batches.begin_epoch(epoch, kSizes.outer_batch);

@@ -4,11 +4,21 @@
 
 #include <algorithm>
 
+#include "util/error.h"
+
 namespace batchplus {
 
 bool ConfigOverrides::has(const std::string& key) const {
   return std::any_of(values_.begin(), values_.end(),
                      [&](const auto& value) { return value.first->key == key; });
+}
+
+void ConfigOverrides::require_model_and_dataset(const std::string& alternative) const {
+  for (const char* needed : {"model", "dataset"}) {
+    if (has(needed)) continue;
+    throw Error("a weight file does not say what it is for",
+                {option_of(needed), "", fmt::format("give --model and --dataset{}", alternative)});
+  }
 }
 
 void ConfigOverrides::apply(RunConfig& config) const {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/run_config.h"
+#include "config/config_fields.h"
 
 namespace batchplus {
 
@@ -15,6 +15,8 @@ class ConfigOverrides {
  public:
   void add(const ConfigField& field, const std::string& text) { values_.emplace_back(&field, text); }
   bool has(const std::string& key) const;
+  /// An Error unless both were given: a weight file does not say what it is for. `alternative` ends the hint.
+  void require_model_and_dataset(const std::string& alternative) const;
   void apply(RunConfig& config) const;
 
  private:

@@ -4,13 +4,10 @@
 
 #include "cli/command.h"
 #include "cli/config_options.h"
-#include "data/registry.h"
-#include "experiment/run_data.h"
-#include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "objective/evaluate.h"
 #include "report/confusion_matrix.h"
-#include "store/run_directory.h"
+#include "run/run_data.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -22,39 +19,27 @@ namespace fs = std::filesystem;
 
 struct EvalCommand {
   std::string weights;
-  std::string model = "mlp";
-  std::string dataset = "synthetic";
-  std::string directory;
-  std::string normalize = "auto";
   std::string split = "test";
-  ViewOptions view;
-  std::string sampling = "epoch";
+  std::string out;
   /// Options that are those of `train`.
   ConfigOverrides overrides;
-  std::string out;
 };
 
-/// The samples to evaluate on, as `train` chooses them.
-ImageView choose_view(const Dataset& dataset, const EvalCommand& command) {
-  ViewOptions options = command.view;
-  options.is_sequential = command.sampling == "sequential";
-  const DatasetViews views = make_views(dataset, options);
-  return command.split == "test" ? views.test : views.train;
-}
-
-void write_files(const EvalCommand& command, const ConfusionMatrix& matrix, const Json& result) {
+void write_files(const EvalCommand& command, const RunConfig& config, const ConfusionMatrix& matrix,
+                 const Json& result) {
   const fs::path folder = command.out;
   make_directories(folder);
-  const std::string title = fmt::format("{} on {} ({}): {:.2f} %", command.model, command.dataset,
+  const std::string title = fmt::format("{} on {} ({}): {:.2f} %", config.model, config.dataset,
                                         command.split, result["accuracy"].get<double>());
   write_file_atomically(folder / "confusion.csv", to_csv(matrix));
   write_file_atomically(folder / "confusion.png", draw(matrix, title));
   write_file_atomically(folder / "eval.json", result.dump(1) + "\n");
 }
 
-void print_result(const EvalCommand& command, const ConfusionMatrix& matrix, const Json& result) {
+void print_result(const EvalCommand& command, const RunConfig& config, const ConfusionMatrix& matrix,
+                  const Json& result) {
   fmt::print("{} samples of {} ({}): accuracy {:.2f} %, loss {:.4f}", format_count(result["samples"]),
-             command.dataset, command.split, result["accuracy"].get<double>(), result["loss"].get<double>());
+             config.dataset, command.split, result["accuracy"].get<double>(), result["loss"].get<double>());
   if (result.contains("top5_accuracy")) fmt::print(", top-5 {:.2f} %", result["top5_accuracy"].get<double>());
   fmt::print("\n");
   for (size_t c = 0; c < matrix.classes.size(); ++c) {
@@ -81,31 +66,30 @@ Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) 
 }
 
 int run_eval(const EvalCommand& command, const GlobalOptions& options) {
-  const NetworkInfo network = find_network(command.model);
-  const DatasetInfo info = find_dataset(command.dataset);
+  command.overrides.require_model_and_dataset("");
+  RunConfig config;
+  command.overrides.apply(config);
+  const DatasetInfo info = find_dataset(config.dataset);
+  const NetworkPlan network = resolve_network(config, info);
   StateDictFile weights = read_weight_file(command.weights);
-  const Dataset dataset = load_dataset(info, data_directory(command.directory));
-  const Normalization normalization = parse_normalization(command.normalize, dataset);
-  const Model model = build_network(
-      network, {.channels = dataset.channels(), .side = dataset.height(), .classes = dataset.classes()},
-      /*seed=*/0);
+  const Dataset dataset = load_dataset(config, info);
+  const DataPlan data = resolve_data(config, describe(info, dataset));
+  const Model model = build_network(network);
   load_weights(*model.module, std::move(weights), command.weights);
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
-  RunConfig config;
-  command.overrides.apply(config);
-  use_kernels(*model.module, kernels_of(config));
 
-  const Samples samples =
-      samples_of(choose_view(dataset, command), normalization, device, model.memory_format);
+  const DatasetViews views = make_views(dataset, data.views);
+  const ImageView& view = command.split == "test" ? views.test : views.train;
+  const Samples samples = samples_of(view, data.normalization, device, model.memory_format);
   const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
   const Json result = to_json(detailed, matrix);
-  if (!command.out.empty()) write_files(command, matrix, result);
+  if (!command.out.empty()) write_files(command, config, matrix, result);
   if (options.is_json) {
     fmt::print("{}\n", result.dump());
   } else {
-    print_result(command, matrix, result);
+    print_result(command, config, matrix, result);
   }
   return 0;
 }
@@ -117,20 +101,13 @@ void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
   add_global_options(*eval, options);
   auto command = std::make_shared<EvalCommand>();
   eval->add_option("--weights", command->weights, "PyTorch state dict, or a run's weights.pt")->required();
-  eval->add_option("--model", command->model, "network; 'batchplus models' shows them")->required();
-  eval->add_option("--dataset", command->dataset, "dataset; 'batchplus data list' shows them")->required();
-  eval->add_option("--data-dir", command->directory, "where datasets are");
-  eval->add_option("--normalize", command->normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S");
   eval->add_option("--split", command->split, "test or train")->check(CLI::IsMember({"test", "train"}));
-  eval->add_option("--test-limit", command->view.test_limit,
-                   "at most so many test samples, classes balanced; 0: all");
-  eval->add_option("--train-limit", command->view.train_limit, "the same for training samples");
-  eval->add_option("--split-seed", command->view.split_seed, "chooses the samples of the limits");
-  eval->add_option("--sampling", command->sampling, "sequential: limits take the first records of the file")
-      ->check(CLI::IsMember({"epoch", "independent", "sequential"}));
-  add_config_options(*eval, command->overrides,
-                     [](const ConfigField& field) { return field.key == "kernels"; });
   eval->add_option("--out", command->out, "folder for confusion.csv, confusion.png and eval.json");
+  add_config_options(*eval, command->overrides, [](const ConfigField& field) {
+    using Topic = ConfigField::Topic;
+    const bool is_for_training = field.key == "init" || field.key == "augment";
+    return (field.topic == Topic::kData || field.topic == Topic::kNetwork) && !is_for_training;
+  });
   eval->callback(
       [command, &options, &action] { action = [command, &options] { return run_eval(*command, options); }; });
 }

@@ -5,8 +5,9 @@
 #include <csignal>
 
 #include "cli/command.h"
+#include "config/config_fields.h"
 #include "core/memory.h"
-#include "experiment/version.h"
+#include "run/version.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -42,6 +43,17 @@ std::string hint_for(const CLI::App& app, const CLI::ParseError& problem, const 
   return nearest ? fmt::format("did you mean {}?", *nearest) : "";
 }
 
+/// The libraries name a key of the config, or another thing that a command has an option for, and not the
+/// option: `where` is "inner_batch", and the user reads "--inner-batch".
+Error with_option_name(const CLI::App& app, const Error& problem) {
+  const CLI::App* called = &app;
+  while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
+  Error::Details details = problem.details();
+  const std::string option = option_of(details.where);
+  if (called->get_option_no_throw(option) != nullptr) details.where = option;
+  return Error(problem.summary(), details, problem.exit_code());
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "BatchPlus: trains deep networks with SVRG-family optimisers and compares how they generalise.",
@@ -72,7 +84,11 @@ int run(int argc, char** argv) {
   ::signal(SIGXFSZ, SIG_IGN);
   keep_freed_memory();
   apply_threads(options);
-  return action();
+  try {
+    return action();
+  } catch (const Error& problem) {
+    throw with_option_name(app, problem);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 #include "cli/command.h"
 #include "cli/config_options.h"
-#include "experiment/measuring.h"
+#include "config/config_toml.h"
+#include "metrics/registry.h"
+#include "run/measurement.h"
+#include "store/run_directory.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -28,15 +31,9 @@ RunConfig config_of(const MeasureCommand& command) {
   RunConfig config;
   if (!command.run.empty()) {
     const RunLayout layout{command.run};
-    config = defaults_of_older_runs();
-    parse_config(config, read_config(layout), layout.config().string());
+    config = parse_run_config(read_config(layout), layout.config().string());
   } else {
-    for (const char* needed : {"model", "dataset"}) {
-      if (command.overrides.has(needed)) continue;
-      throw Error("a weight file does not say what it is for",
-                  {fmt::format("--{}", needed), "",
-                   "give --model and --dataset, or a run directory instead of --weights"});
-    }
+    command.overrides.require_model_and_dataset(", or a run directory instead of --weights");
   }
   command.overrides.apply(config);
   return config;

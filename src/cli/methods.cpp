@@ -12,7 +12,7 @@ int run_methods(const GlobalOptions& options) {
   for (const MethodInfo& info : methods()) {
     list.push_back({{"name", info.name},
                     {"equation", info.equation},
-                    {"cost", info.cost},
+                    {"cost", info.cost_words},
                     {"coefficient", info.coefficient},
                     {"outer_batch", info.outer_batch},
                     {"update_rule", to_string(info.update)}});
@@ -23,7 +23,7 @@ int run_methods(const GlobalOptions& options) {
   }
   fmt::print("{:<14}{:<61}{:<7}{}\n", "method", "inner step", "B", "gradient evaluations");
   for (const MethodInfo& info : methods()) {
-    fmt::print("{:<14}{:<61}{:<7}{}\n", info.name, info.equation, info.outer_batch, info.cost);
+    fmt::print("{:<14}{:<61}{:<7}{}\n", info.name, info.equation, info.outer_batch, info.cost_words);
   }
   fmt::print(
       "g_t is the mean gradient of inner batch t (b samples), w the snapshot, mu the mean gradient at w over "

@@ -1,18 +1,16 @@
 #include <fmt/format.h>
-#include <sched.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <csignal>
 #include <memory>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/spec_options.h"
 #include "cli/sweep_screen.h"
-#include "experiment/sweep.h"
-#include "experiment/sweep_plan.h"
+#include "sweep/queue.h"
+#include "sweep/slurm.h"
+#include "sweep/workers.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"
@@ -25,8 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SweepCommand {
-  SpecOptions spec;
-  std::string data_directory;
+  SweepRequest request;
   int64_t workers = 0;
   int64_t index = -1;
   bool is_dry_run = false;
@@ -36,29 +33,6 @@ struct SweepCommand {
   /// This process is a worker of another one; pinned to these cores.
   std::string worker_cores;
 };
-
-Sweep open_sweep(const SweepCommand& command) {
-  Sweep sweep = open_sweep(command.spec);
-  for (PlannedRun& row : sweep.planned) row.run.config.data_dir = command.data_directory;
-  return sweep;
-}
-
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
-}
-
-void pin_to(const std::string& cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const std::string& core : split(cores, ',')) CPU_SET(parse_integer(core, "--worker-cores"), &set);
-  ::sched_setaffinity(0, sizeof set, &set);
-}
 
 Json plan_json(const PlannedRun& planned) {
   const RunConfig& config = planned.run.config;
@@ -124,61 +98,31 @@ int show_plan(Sweep sweep, const SweepCommand& command, const GlobalOptions& opt
   return 0;
 }
 
-/// The command line of a worker on these cores.
-std::vector<std::string> worker_command(const Sweep& sweep, const SweepCommand& command,
-                                        const GlobalOptions& options, const std::vector<int>& cores) {
+/// The command line of another process of this sweep.
+std::vector<std::string> command_line(const Sweep& sweep, SweepRequest request, const GlobalOptions& options,
+                                      int threads) {
+  request.spec = fs::absolute(request.spec).string();
   std::vector<std::string> arguments = {fs::read_symlink("/proc/self/exe").string(), "sweep"};
-  const auto add = [&](const std::vector<std::string>& more) {
-    arguments.insert(arguments.end(), more.begin(), more.end());
-  };
-  add(spec_arguments(command.spec));
-  add({"--out", sweep.directory.root.string(), "--data-dir", command.data_directory, "--device",
-       options.device});
-  add({"--threads", std::to_string(cores.size()), "--worker-cores", fmt::format("{}", fmt::join(cores, ",")),
-       "--quiet"});
+  for (std::string& argument : spec_arguments(request)) arguments.push_back(std::move(argument));
+  for (const std::string& argument :
+       {std::string("--out"), fs::absolute(sweep.directory.root).string(), std::string("--data-dir"),
+        request.data_directory, std::string("--device"), options.device, std::string("--threads"),
+        std::to_string(threads), std::string("--quiet")}) {
+    arguments.push_back(argument);
+  }
   return arguments;
 }
 
-/// The cores of each worker: as many as it has threads, all of them in use, and shared when there are not
-/// enough.
-std::vector<std::vector<int>> share_out(const std::vector<int>& cores, int64_t workers, int64_t threads) {
-  const auto all = static_cast<int64_t>(cores.size());
-  if (workers == 0) workers = threads > 0 ? std::max<int64_t>(1, all / threads) : all;
-  if (threads == 0) threads = std::max<int64_t>(1, all / workers);
-  std::vector<std::vector<int>> shares(static_cast<size_t>(workers));
-  for (int64_t i = 0; i < workers * std::min(threads, all); ++i) {
-    shares[static_cast<size_t>(i / std::min(threads, all))].push_back(cores[static_cast<size_t>(i % all)]);
-  }
-  return shares;
-}
-
-/// Runs workers until nothing is left, or they stop getting on.
-void run_workers(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
-  const auto shares = share_out(usable_cores(), command.workers, options.threads);
+void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
   SweepScreen screen(options.is_quiet);
-  double done_before = -1;
-  while (true) {
-    const SweepTally before = tally(sweep.directory, sweep.planned);
-    screen.show(before);
-    // A worker that was killed leaves its run behind for the next round.
-    if (before.is_finished() || before.done <= done_before || stop_signal() != 0) break;
-    done_before = before.done;
-    std::vector<std::unique_ptr<ChildProcess>> workers;
-    for (size_t w = 0; w < shares.size(); ++w) {
-      workers.push_back(std::make_unique<ChildProcess>(worker_command(sweep, command, options, shares[w]),
-                                                       sweep.directory.log(static_cast<int64_t>(w))));
-    }
-    const auto is_running = [](const auto& worker) { return !worker->exit_code(); };
-    int forwarded = 0;
-    while (std::any_of(workers.begin(), workers.end(), is_running)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(stop_signal() != 0 ? 50 : 500));
-      // The first makes them save their runs and stop, the second stop at once.
-      for (; forwarded < stop_signal_count(); ++forwarded) {
-        for (const auto& worker : workers) worker->send(SIGTERM);
-      }
-      screen.show(tally(sweep.directory, sweep.planned));
-    }
-  }
+  run_workers(
+      sweep, {command.workers, options.threads},
+      [&](const std::vector<int>& cores) {
+        auto line = command_line(sweep, command.request, options, static_cast<int>(cores.size()));
+        line.insert(line.end(), {"--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
+        return line;
+      },
+      [&](const SweepTally& tally) { screen.show(tally); });
   screen.finish();
 }
 
@@ -193,7 +137,7 @@ void report_failures(const Sweep& sweep) {
 
 /// The outcome in words or JSON; 0 when every run has a result.
 int conclude(const Sweep& sweep, const GlobalOptions& options) {
-  const SweepTally result = tally(sweep.directory, sweep.planned);
+  const SweepTally result = tally(sweep);
   if (options.is_json) {
     Json json = {
         {"spec", sweep.spec.name}, {"scale", sweep.scale}, {"directory", sweep.directory.root.string()}};
@@ -210,47 +154,39 @@ int conclude(const Sweep& sweep, const GlobalOptions& options) {
   return result.is_finished() && result.count(SweepState::kFailed) == 0 ? 0 : Error::kFailure;
 }
 
-/// A job array: one task a run.
-int submit_to_slurm(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
-  const fs::path script = sweep.directory.root / "sweep.slurm";
-  const int threads = options.threads > 0 ? options.threads : 4;
-  SpecOptions absolute = command.spec;
-  absolute.spec = fs::absolute(absolute.spec).string();
-  std::vector<std::string> quoted;
-  for (const std::string& argument : spec_arguments(absolute))
-    quoted.push_back(fmt::format("'{}'", argument));
-  write_file_atomically(
-      script,
-      fmt::format("#!/bin/sh\n#SBATCH --job-name={0}\n#SBATCH --array=0-{1}\n#SBATCH --cpus-per-task={2}\n"
-                  "#SBATCH --output={3}/logs/slurm-%a.log\n"
-                  "exec '{4}' sweep {5} --out '{3}' --data-dir '{6}' --threads {2} "
-                  "--index \"$SLURM_ARRAY_TASK_ID\" --quiet\n",
-                  sweep.spec.name, sweep.planned.size() - 1, threads,
-                  fs::absolute(sweep.directory.root).string(), fs::read_symlink("/proc/self/exe").string(),
-                  join(quoted, " "), command.data_directory));
-  const ProcessResult submitted = run_process({"sbatch", script.string()}, fs::current_path());
-  if (submitted.exit_code != 0) {
-    throw Error(
-        "the job array was written and not submitted",
-        {"sbatch", submitted.output, fmt::format("submit it where Slurm is: sbatch {}", script.string())},
-        Error::kFailure);
-  }
-  fmt::print("{}", submitted.output);
-  return 0;
-}
-
 /// 128 and the signal's number after one, else the code given.
 int exit_code_of_stop(int otherwise) {
   constexpr int kExitSignalled = 128;
   return stop_signal() != 0 ? kExitSignalled + stop_signal() : otherwise;
 }
 
+/// The run of one task of a job array.
+int run_index(const Sweep& sweep, int64_t index, const RunEnvironment& environment) {
+  if (index >= static_cast<int64_t>(sweep.planned.size())) {
+    throw Error("there is no such run",
+                {"index", std::to_string(index), fmt::format("0 to {}", sweep.planned.size() - 1)});
+  }
+  const SpecRun& run = sweep.planned[static_cast<size_t>(index)].run;
+  run_one(sweep.directory, run, environment);
+  const SweepState state = state_of(sweep.directory, run.id);
+  if (!environment.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));
+  if (state == SweepState::kFailed) report_failures(sweep);
+  const bool has_ended = state == SweepState::kDone || state == SweepState::kDiverged;
+  return exit_code_of_stop(has_ended ? 0 : Error::kFailure);
+}
+
+std::vector<int> parse_cores(const std::string& text) {
+  std::vector<int> cores;
+  for (const std::string& core : split(text, ','))
+    cores.push_back(static_cast<int>(parse_integer(core, "--worker-cores")));
+  return cores;
+}
+
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
-  if (!command.worker_cores.empty()) pin_to(command.worker_cores);
-  const Sweep sweep = open_sweep(command);
-  if (command.is_dry_run) return show_plan(sweep, command, options);
-  sweep.directory.create();
   const bool is_worker = !command.worker_cores.empty();
+  if (is_worker) pin_to(parse_cores(command.worker_cores));
+  const Sweep sweep = open_sweep(command.request);
+  if (command.is_dry_run) return show_plan(sweep, command, options);
   const bool is_leading = !is_worker && command.index < 0 && !command.is_slurm;
   watch_stop_signals(is_leading ? SecondSignal::kIsCounted : SecondSignal::kExits);
   const RunEnvironment environment{
@@ -260,22 +196,15 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
     run_worker(sweep.directory, sweep.runs(), environment);
     return exit_code_of_stop(0);
   }
+  begin_sweep(sweep);
   if (command.is_retrying) forget_failures(sweep.directory, sweep.runs());
-  if (command.index >= 0) {
-    if (command.index >= static_cast<int64_t>(sweep.planned.size())) {
-      throw Error("there is no such run", {"--index", std::to_string(command.index),
-                                           fmt::format("0 to {}", sweep.planned.size() - 1)});
-    }
-    const SpecRun& run = sweep.planned[static_cast<size_t>(command.index)].run;
-    run_one(sweep.directory, run, environment);
-    const SweepState state = state_of(sweep.directory, run.id);
-    if (!options.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));
-    if (state == SweepState::kFailed) report_failures(sweep);
-    const bool has_ended = state == SweepState::kDone || state == SweepState::kDiverged;
-    return exit_code_of_stop(has_ended ? 0 : Error::kFailure);
+  if (command.index >= 0) return run_index(sweep, command.index, environment);
+  if (command.is_slurm) {
+    const int threads = options.threads > 0 ? options.threads : 4;
+    fmt::print("{}", submit_to_slurm(sweep, command_line(sweep, command.request, options, threads), threads));
+    return 0;
   }
-  if (command.is_slurm) return submit_to_slurm(sweep, command, options);
-  run_workers(sweep, command, options);
+  run_here(sweep, command, options);
   return exit_code_of_stop(conclude(sweep, options));
 }
 
@@ -288,11 +217,12 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   CLI::App* status = sweep->add_subcommand("status", "how far a sweep is");
   for (CLI::App* either : {sweep, status}) {
     add_global_options(*either, options);
-    either->add_option("spec", command->spec.spec, "TOML file, like specs/paper/table3.toml");
-    add_spec_options(*either, command->spec);
-    either->add_option("--out", command->spec.directory, "where its runs are (default: sweeps/SPEC-SCALE)");
+    either->add_option("spec", command->request.spec, "TOML file, like specs/paper/table3.toml");
+    add_spec_options(*either, command->request);
+    either->add_option("--out", command->request.directory,
+                       "where its runs are (default: sweeps/SPEC-SCALE)");
   }
-  sweep->add_option("--data-dir", command->data_directory, "where datasets are");
+  sweep->add_option("--data-dir", command->request.data_directory, "where datasets are");
   sweep
       ->add_option("--workers", command->workers,
                    "processes, each on its own --threads cores (default: as many as fit, one thread each)")
@@ -309,7 +239,7 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
     action = [command, &options] { return run_sweep(*command, options); };
   });
   status->callback([command, &options, &action] {
-    action = [command, &options] { return conclude(open_sweep(*command), options); };
+    action = [command, &options] { return conclude(open_sweep(command->request), options); };
   });
 }
 

@@ -3,41 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <set>
-
 #include "util/progress.h"
 #include "util/text.h"
 
 namespace batchplus {
-
-SweepTally tally(const SweepDirectory& directory, const std::vector<PlannedRun>& runs) {
-  SweepTally result;
-  std::set<std::string> seen;
-  for (const PlannedRun& row : runs) {
-    // Cells may share a run.
-    if (!seen.insert(row.run.id).second) continue;
-    const auto cost = static_cast<double>(row.sample_gradients);
-    const SweepState state = state_of(directory, row.run.id);
-    ++result.counts[state];
-    result.total += cost;
-    if (state == SweepState::kRunning) {
-      const double share = progress_of(directory, row.run.id);
-      result.done += share * cost;
-      result.running.emplace_back(describe(row.run), share);
-    } else if (state != SweepState::kWaiting) {
-      result.done += cost;
-    }
-  }
-  return result;
-}
-
-std::string describe(const SpecRun& run) {
-  std::vector<std::string> parts;
-  for (const auto& [axis, label] : run.cell) parts.push_back(label);
-  if (!run.choice.empty()) parts.push_back(run.choice);
-  parts.push_back(fmt::format("seed {}", run.config.seed));
-  return join(parts, ", ");
-}
 
 std::string describe(const SweepTally& tally) {
   std::vector<std::string> parts;

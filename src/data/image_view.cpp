@@ -47,11 +47,16 @@ void require_count(int64_t count, int64_t available, const char* where) {
 
 }  // namespace
 
+int64_t count_train_samples(const ViewOptions& options, int64_t available) {
+  require_count(options.validation, available - 1, "validation");
+  require_count(options.train_limit, available - options.validation, "train_limit");
+  return options.train_limit > 0 ? options.train_limit : available - options.validation;
+}
+
 DatasetViews make_views(const Dataset& dataset, const ViewOptions& options) {
   const int64_t available = dataset.train.size();
-  require_count(options.validation, available - 1, "--validation");
-  require_count(options.train_limit, available - options.validation, "--train-limit");
-  require_count(options.test_limit, dataset.test.size(), "--test-limit");
+  count_train_samples(options, available);
+  require_count(options.test_limit, dataset.test.size(), "test_limit");
 
   std::vector<int64_t> train(static_cast<size_t>(available));
   std::iota(train.begin(), train.end(), int64_t{0});

@@ -33,6 +33,10 @@ struct DatasetViews {
   ImageView test;
 };
 
+/// How many of `available` training samples the options leave to train on. An Error when there are not
+/// enough.
+int64_t count_train_samples(const ViewOptions& options, int64_t available);
+
 /// Validation samples are taken first, so that they stay the same for any train_limit. Random subsets keep
 /// the classes' proportions: each class gives its share, rounded, and the numbers add up exactly.
 DatasetViews make_views(const Dataset& dataset, const ViewOptions& options);

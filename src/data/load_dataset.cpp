@@ -34,7 +34,7 @@ void require_shape(const DatasetInfo& info, const ImageSet& set, const std::stri
 fs::path data_directory(const std::string& given) {
   if (!given.empty()) {
     if (!fs::is_directory(given)) {
-      throw Error("no such data directory", {"--data-dir", given, "create it, or name another one"});
+      throw Error("no such data directory", {"data_dir", given, "create it, or name another one"});
     }
     return given;
   }
@@ -107,11 +107,17 @@ Dataset load_dataset(const DatasetInfo& info, const fs::path& directory) {
   return load_dataset_at(info, *location);
 }
 
-Normalization parse_normalization(const std::string& text, const Dataset& dataset) {
-  const auto channels = static_cast<size_t>(dataset.channels());
+DatasetInfo describe(DatasetInfo info, const Dataset& dataset) {
+  info.train_samples = dataset.train.size();
+  info.normalization = dataset.normalization;
+  return info;
+}
+
+Normalization parse_normalization(const std::string& text, const DatasetInfo& dataset) {
+  const auto channels = static_cast<size_t>(dataset.channels);
   if (text == "auto") return dataset.normalization;
   if (text == "none") return {std::vector<double>(channels, 0.0), std::vector<double>(channels, 1.0)};
-  const std::string where = "--normalize";
+  const std::string where = "normalize";
   Normalization normalization;
   if (text == "imagenet") {
     normalization = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};

@@ -206,7 +206,7 @@ const std::vector<DatasetInfo>& datasets() {
 
 DatasetInfo find_dataset(const std::string& name) {
   if (name.starts_with(kFolderPrefix)) return image_folder(name);
-  return find_row(datasets(), name, "dataset", "--dataset");
+  return find_row(datasets(), name, "dataset", "dataset");
 }
 
 }  // namespace batchplus

@@ -83,7 +83,10 @@ Dataset load_dataset_at(const DatasetInfo& info, const DatasetLocation& location
 /// Locates, verifies against SHA256SUMS where there is one, and loads.
 Dataset load_dataset(const DatasetInfo& info, const std::filesystem::path& directory);
 
+/// The row with what only the loaded samples can tell: how many there are, and their normalisation.
+DatasetInfo describe(DatasetInfo info, const Dataset& dataset);
+
 /// auto, none, imagenet, or M,M,M/S,S,S.
-Normalization parse_normalization(const std::string& text, const Dataset& dataset);
+Normalization parse_normalization(const std::string& text, const DatasetInfo& dataset);
 
 }  // namespace batchplus

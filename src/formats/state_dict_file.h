@@ -9,6 +9,9 @@
 
 namespace batchplus {
 
+/// Names of a state dict that are not the network's: a checkpoint has more than weights.
+inline constexpr std::string_view kReservedPrefix = "batchplus.";
+
 /// A PyTorch state dict as its file holds it: the storages' bytes and the tensors that view them.
 struct StateDictFile {
   ArchiveFiles storages;

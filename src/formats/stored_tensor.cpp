@@ -1,6 +1,7 @@
 #include "formats/stored_tensor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -76,6 +77,11 @@ void require_within_storages(const std::vector<StoredTensor>& tensors, const Sto
       fail("its tensors claim more memory than the file has", tensor,
            "save tensors that do not share their memory");
   }
+}
+
+void add_tensor(Hash& hash, std::string_view name, std::span<const int64_t> sizes, std::string_view values) {
+  hash.add(fmt::format("{} [{}] ", name, fmt::join(sizes, ",")));
+  hash.add(values);
 }
 
 }  // namespace batchplus

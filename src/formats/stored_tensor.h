@@ -2,8 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "util/hash.h"
 
 namespace batchplus {
 
@@ -40,5 +44,8 @@ using StorageSizes = std::map<std::string, int64_t>;
 /// together.
 void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
                              const std::string& where);
+
+/// What weights_sha256 and a checkpoint's checksum are made of: name, shape and values, in C order.
+void add_tensor(Hash& hash, std::string_view name, std::span<const int64_t> sizes, std::string_view values);
 
 }  // namespace batchplus

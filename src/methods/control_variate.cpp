@@ -6,7 +6,6 @@ ControlVariateEstimator::ControlVariateEstimator(GradientOracle& oracle, Coeffic
                                                  SnapshotOptions snapshot)
     : oracle_(oracle),
       coefficient_(coefficient),
-      snapshot_options_(snapshot),
       snapshot_(oracle, snapshot),
       gradient_(oracle.make_vector()) {}
 
@@ -24,14 +23,8 @@ void ControlVariateEstimator::run(const OuterBatch& outer, double progress, cons
   }
 }
 
-int64_t ControlVariateEstimator::cost(int64_t outer_size, int64_t inner_size) const {
-  return cost_of(outer_size, inner_size,
-                 Snapshot::keeps(snapshot_options_, outer_size / inner_size, gradient_.numel()));
-}
-
-int64_t ControlVariateEstimator::cost_of(int64_t outer_size, int64_t inner_size, bool is_cached) {
-  const int64_t inner_batches = outer_size / inner_size;
-  return outer_size + (inner_batches - 1) * inner_size * (is_cached ? 1 : 2);
+int64_t ControlVariateEstimator::cost(const OuterBatchShape& shape) {
+  return shape.samples + (shape.inner_batches() - 1) * shape.inner_batch * (shape.is_cached ? 1 : 2);
 }
 
 }  // namespace batchplus

@@ -17,14 +17,11 @@ class ControlVariateEstimator : public Estimator {
  public:
   ControlVariateEstimator(GradientOracle& oracle, CoefficientSchedule coefficient, SnapshotOptions snapshot);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
-  int64_t cost(int64_t outer_size, int64_t inner_size) const override;
-  /// The same without an estimator; `is_cached` says whether the snapshot's inner gradients are kept.
-  static int64_t cost_of(int64_t outer_size, int64_t inner_size, bool is_cached);
+  static int64_t cost(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;
   CoefficientSchedule coefficient_;
-  SnapshotOptions snapshot_options_;
   Snapshot snapshot_;
   torch::Tensor gradient_;
 };

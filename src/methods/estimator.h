@@ -26,9 +26,21 @@ class Estimator {
   /// The tensors that carry something from one outer batch to the next, defined since construction. A
   /// checkpoint saves them under these names and a resumed run copies into them.
   virtual NamedTensors state() const { return {}; }
-
-  /// Sample gradients that an outer batch of `outer_size` samples costs, with inner batches of `inner_size`.
-  virtual int64_t cost(int64_t outer_size, int64_t inner_size) const = 0;
 };
+
+/// What the cost of an outer batch depends on.
+struct OuterBatchShape {
+  int64_t samples = 0;
+  /// Samples of an inner batch.
+  int64_t inner_batch = 0;
+  /// Whether a snapshot's inner gradients are kept.
+  bool is_cached = false;
+
+  int64_t inner_batches() const { return samples / inner_batch; }
+};
+
+/// Sample gradients that an estimator takes for an outer batch. It is no member of the estimator: a plan
+/// counts what a run will cost before anything of it exists.
+using CostFunction = int64_t (*)(const OuterBatchShape& shape);
 
 }  // namespace batchplus

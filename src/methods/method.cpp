@@ -2,13 +2,16 @@
 
 namespace batchplus {
 
-Method::Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes)
-    : estimator_(std::move(estimator)), update_rule_(std::move(update_rule)), sizes_(sizes) {}
+Method::Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes, Cost cost)
+    : estimator_(std::move(estimator)),
+      update_rule_(std::move(update_rule)),
+      sizes_(sizes),
+      cost_(std::move(cost)) {}
 
 Method::Outcome Method::run(const OuterBatch& outer, double progress, double learning_rate) {
   Outcome outcome;
   estimator_->run(outer, progress, [&](const EstimateTerms& estimate) {
-    if (observer_) observer_(outcome.inner_steps, estimate);
+    if (before_step_) before_step_(outcome.inner_steps, estimate);
     ++outcome.inner_steps;
     outcome.is_finite = update_rule_.step(estimate, learning_rate);
     return outcome.is_finite;

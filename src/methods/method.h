@@ -22,13 +22,15 @@ class Method {
     bool is_finite = true;
   };
 
-  /// Sees the terms of every estimate before the step is made with them; t counts the inner steps of the
-  /// outer batch from 0.
-  using StepObserver = std::function<void(int64_t t, const EstimateTerms& estimate)>;
+  /// Called with the terms of every estimate before the step is made with them; t counts the inner steps of
+  /// the outer batch from 0.
+  using BeforeStep = std::function<void(int64_t t, const EstimateTerms& estimate)>;
+  /// Sample gradients that an outer batch of so many samples costs.
+  using Cost = std::function<int64_t(int64_t outer_size)>;
 
-  Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes);
+  Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes, Cost cost);
 
-  void set_step_observer(StepObserver observer) { observer_ = std::move(observer); }
+  void set_before_step(BeforeStep before_step) { before_step_ = std::move(before_step); }
 
   /// One outer batch, with the learning rate held fixed.
   Outcome run(const OuterBatch& outer, double progress, double learning_rate);
@@ -38,13 +40,14 @@ class Method {
 
   int64_t outer_batch_size() const { return sizes_.outer_batch; }
   /// Sample gradients that an outer batch of `outer_size` samples costs.
-  int64_t cost(int64_t outer_size) const { return estimator_->cost(outer_size, sizes_.inner_batch); }
+  int64_t cost(int64_t outer_size) const { return cost_(outer_size); }
 
  private:
   std::unique_ptr<Estimator> estimator_;
   UpdateRule update_rule_;
   Sizes sizes_;
-  StepObserver observer_;
+  Cost cost_;
+  BeforeStep before_step_;
 };
 
 }  // namespace batchplus

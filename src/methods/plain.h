@@ -13,14 +13,12 @@ class PlainEstimator : public Estimator {
   struct Options {
     /// modified-sgd (the paper's Algorithm 2): first run the K inner batches forward, to move BatchNorm's
     /// statistics as often as b-svrg and bp-svrg do. K forward passes an outer batch, no gradients.
-    bool is_observing_first = false;
+    bool is_moving_statistics_first = false;
   };
 
   PlainEstimator(GradientOracle& oracle, Options options);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
-  int64_t cost(int64_t outer_size, int64_t inner_size) const override;
-  /// The same without an estimator; nothing of it is ever cached.
-  static int64_t cost_of(int64_t outer_size, int64_t inner_size, bool is_cached);
+  static int64_t cost(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

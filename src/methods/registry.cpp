@@ -12,8 +12,9 @@ std::unique_ptr<Estimator> plain(GradientOracle& oracle, const EstimatorOptions&
   return std::make_unique<PlainEstimator>(oracle, PlainEstimator::Options{});
 }
 
-std::unique_ptr<Estimator> observing(GradientOracle& oracle, const EstimatorOptions& /*options*/) {
-  return std::make_unique<PlainEstimator>(oracle, PlainEstimator::Options{.is_observing_first = true});
+std::unique_ptr<Estimator> moving_statistics(GradientOracle& oracle, const EstimatorOptions& /*options*/) {
+  return std::make_unique<PlainEstimator>(oracle,
+                                          PlainEstimator::Options{.is_moving_statistics_first = true});
 }
 
 std::unique_ptr<Estimator> control_variate(GradientOracle& oracle, const EstimatorOptions& options) {
@@ -29,33 +30,119 @@ std::unique_ptr<Estimator> sam(GradientOracle& oracle, const EstimatorOptions& o
 const std::vector<MethodInfo>& methods() {
   static constexpr const char* kOneAStep = "1 a step";
   static constexpr const char* kSnapshotCost = "2K-1 an outer batch of K steps (3K-2 recomputed)";
-  static constexpr UpdateKind kPlain = UpdateKind::kPlain;
   static const std::vector<MethodInfo> table = {
-      {"sgd", "w -= lr g", kOneAStep, "", "1x", false, kPlain, plain, PlainEstimator::cost_of},
-      {"momentum", "m = 0.9 m + g; w -= lr m", kOneAStep, "", "1x", false, UpdateKind::kHeavyBall, plain,
-       PlainEstimator::cost_of},
-      {"nag", "m = 0.9 m + g; w -= lr (g + 0.9 m)", kOneAStep, "", "1x", false, UpdateKind::kNesterov, plain,
-       PlainEstimator::cost_of},
-      {"svrg", "w -= lr (g_t(w_t) - (g_t(w) - mu)), B = n", kSnapshotCost, "-1", "all", true, kPlain,
-       control_variate, ControlVariateEstimator::cost_of},
-      {"psvrg", "w -= lr (g_t(w_t) + (g_t(w) - mu)), B = n", kSnapshotCost, "1", "all", true, kPlain,
-       control_variate, ControlVariateEstimator::cost_of},
-      {"b-svrg", "w -= lr (g_t(w_t) - (g_t(w) - mu))", kSnapshotCost, "-1", "2x", false, kPlain,
-       control_variate, ControlVariateEstimator::cost_of},
-      {"bp-svrg", "w -= lr (g_t(w_t) + (g_t(w) - mu))", kSnapshotCost, "1", "2x", false, kPlain,
-       control_variate, ControlVariateEstimator::cost_of},
-      {"modified-sgd", "K forward passes at w move BatchNorm; then w -= lr g_t(w_t)", kOneAStep, "", "2x",
-       false, kPlain, observing, PlainEstimator::cost_of},
-      {"alpha-svrg", "w -= lr (g_t(w_t) - alpha (g_t(w) - mu))", kSnapshotCost, "linear:-0.5", "2x", false,
-       kPlain, control_variate, ControlVariateEstimator::cost_of},
-      {"sam", "w -= lr g_t(w_t + rho g / ||g||)", "2 a step", "", "1x", false, kPlain, sam,
-       SamEstimator::cost_of},
+      {
+          .name = "sgd",
+          .equation = "w -= lr g",
+          .cost_words = kOneAStep,
+          .make_estimator = plain,
+          .cost = PlainEstimator::cost,
+      },
+      {
+          .name = "momentum",
+          .equation = "m = 0.9 m + g; w -= lr m",
+          .cost_words = kOneAStep,
+          .update = UpdateKind::kHeavyBall,
+          .make_estimator = plain,
+          .cost = PlainEstimator::cost,
+      },
+      {
+          .name = "nag",
+          .equation = "m = 0.9 m + g; w -= lr (g + 0.9 m)",
+          .cost_words = kOneAStep,
+          .update = UpdateKind::kNesterov,
+          .make_estimator = plain,
+          .cost = PlainEstimator::cost,
+      },
+      {
+          .name = "svrg",
+          .equation = "w -= lr (g_t(w_t) - (g_t(w) - mu)), B = n",
+          .cost_words = kSnapshotCost,
+          .coefficient = "-1",
+          .outer_batch = "all",
+          .is_full_batch = true,
+          .make_estimator = control_variate,
+          .cost = ControlVariateEstimator::cost,
+      },
+      {
+          .name = "psvrg",
+          .equation = "w -= lr (g_t(w_t) + (g_t(w) - mu)), B = n",
+          .cost_words = kSnapshotCost,
+          .coefficient = "1",
+          .outer_batch = "all",
+          .is_full_batch = true,
+          .make_estimator = control_variate,
+          .cost = ControlVariateEstimator::cost,
+      },
+      {
+          .name = "b-svrg",
+          .equation = "w -= lr (g_t(w_t) - (g_t(w) - mu))",
+          .cost_words = kSnapshotCost,
+          .coefficient = "-1",
+          .outer_batch = "2x",
+          .make_estimator = control_variate,
+          .cost = ControlVariateEstimator::cost,
+      },
+      {
+          .name = "bp-svrg",
+          .equation = "w -= lr (g_t(w_t) + (g_t(w) - mu))",
+          .cost_words = kSnapshotCost,
+          .coefficient = "1",
+          .outer_batch = "2x",
+          .make_estimator = control_variate,
+          .cost = ControlVariateEstimator::cost,
+      },
+      {
+          .name = "modified-sgd",
+          .equation = "K forward passes at w move BatchNorm; then w -= lr g_t(w_t)",
+          .cost_words = kOneAStep,
+          .outer_batch = "2x",
+          .make_estimator = moving_statistics,
+          .cost = PlainEstimator::cost,
+      },
+      {
+          .name = "alpha-svrg",
+          .equation = "w -= lr (g_t(w_t) - alpha (g_t(w) - mu))",
+          .cost_words = kSnapshotCost,
+          .coefficient = "linear:-0.5",
+          .outer_batch = "2x",
+          .make_estimator = control_variate,
+          .cost = ControlVariateEstimator::cost,
+      },
+      {
+          .name = "sam",
+          .equation = "w -= lr g_t(w_t + rho g / ||g||)",
+          .cost_words = "2 a step",
+          .make_estimator = sam,
+          .cost = SamEstimator::cost,
+      },
   };
   return table;
 }
 
 const MethodInfo& find_method(const std::string& name, const std::string& where) {
   return find_row(methods(), name, "method", where);
+}
+
+int64_t MethodPlan::cost(int64_t outer_size, int64_t parameters) const {
+  OuterBatchShape shape{.samples = outer_size, .inner_batch = sizes.inner_batch};
+  shape.is_cached = Snapshot::keeps(estimator.snapshot, shape.inner_batches(), parameters);
+  return info.cost(shape);
+}
+
+MethodPlan default_plan(const MethodInfo& info, Method::Sizes sizes) {
+  MethodPlan plan{.info = info, .update = {.kind = info.update, .momentum = 0.9}, .sizes = sizes};
+  if (!info.coefficient.empty()) {
+    plan.estimator.coefficient = CoefficientSchedule::parse(info.coefficient, info.name);
+  }
+  return plan;
+}
+
+Method build_method(const MethodPlan& plan, GradientOracle& oracle) {
+  const int64_t parameters = oracle.parameters().values().numel();
+  return Method(plan.info.make_estimator(oracle, plan.estimator),
+                UpdateRule(oracle.parameters(), plan.update), plan.sizes,
+                [plan, parameters](int64_t outer_size) { return plan.cost(outer_size, parameters); });
 }
 
 }  // namespace batchplus

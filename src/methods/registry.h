@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "methods/estimator.h"
+#include "methods/method.h"
 #include "methods/schedule.h"
 #include "methods/update_rule.h"
 #include "objective/snapshot.h"
@@ -25,24 +25,40 @@ struct EstimatorOptions {
 struct MethodInfo {
   std::string name;
   std::string equation;
-  /// In gradient evaluations.
-  std::string cost;
-  /// Default of --coefficient; empty when the method has none.
-  std::string coefficient;
-  /// Default of --outer-batch: "1x", "2x", "all".
-  std::string outer_batch;
+  /// In gradient evaluations, in words.
+  std::string cost_words;
+  /// The coefficient when none is asked for; empty when the method has none.
+  std::string coefficient = "";
+  /// The outer batch when none is asked for: "1x", "2x", "all".
+  std::string outer_batch = "1x";
   /// The name means B = n, so that no other outer batch can be asked for.
-  bool is_full_batch;
-  /// Default of --update-rule.
-  UpdateKind update;
+  bool is_full_batch = false;
+  /// The update rule when none is asked for.
+  UpdateKind update = UpdateKind::kPlain;
   std::function<std::unique_ptr<Estimator>(GradientOracle&, const EstimatorOptions&)> make_estimator;
-  /// Sample gradients of an outer batch, when the snapshot's inner gradients are kept or not.
-  int64_t (*cost_of)(int64_t outer_size, int64_t inner_size, bool is_cached);
+  CostFunction cost;
 };
 
 const std::vector<MethodInfo>& methods();
 
 /// The row with that name, or an Error that names `where` and suggests the nearest one.
 const MethodInfo& find_method(const std::string& name, const std::string& where);
+
+/// A method with everything decided: what it is built from.
+struct MethodPlan {
+  /// A row of the table.
+  const MethodInfo& info;
+  EstimatorOptions estimator = {};
+  UpdateRule::Options update = {};
+  Method::Sizes sizes = {};
+
+  /// Sample gradients of an outer batch of so many samples, with d parameters.
+  int64_t cost(int64_t outer_size, int64_t parameters) const;
+};
+
+/// The plan of a row's defaults, but for the sizes of the batches.
+MethodPlan default_plan(const MethodInfo& info, Method::Sizes sizes);
+
+Method build_method(const MethodPlan& plan, GradientOracle& oracle);
 
 }  // namespace batchplus

@@ -18,12 +18,8 @@ void SamEstimator::run(const OuterBatch& outer, double /*progress*/, const StepF
   }
 }
 
-int64_t SamEstimator::cost(int64_t outer_size, int64_t inner_size) const {
-  return cost_of(outer_size, inner_size, /*is_cached=*/false);
-}
-
-int64_t SamEstimator::cost_of(int64_t outer_size, int64_t inner_size, bool /*is_cached*/) {
-  return 2 * (outer_size / inner_size * inner_size);
+int64_t SamEstimator::cost(const OuterBatchShape& shape) {
+  return 2 * shape.inner_batches() * shape.inner_batch;
 }
 
 }  // namespace batchplus

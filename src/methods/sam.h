@@ -13,9 +13,7 @@ class SamEstimator : public Estimator {
  public:
   SamEstimator(GradientOracle& oracle, double radius);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
-  int64_t cost(int64_t outer_size, int64_t inner_size) const override;
-  /// The same without an estimator; nothing of it is ever cached.
-  static int64_t cost_of(int64_t outer_size, int64_t inner_size, bool is_cached);
+  static int64_t cost(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

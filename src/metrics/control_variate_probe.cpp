@@ -6,8 +6,8 @@
 
 namespace batchplus {
 
-void ControlVariateProbe::observe(int64_t t, const kernels::EstimateTerms& estimate,
-                                  const torch::Tensor& weights) {
+void ControlVariateProbe::add(int64_t t, const kernels::EstimateTerms& estimate,
+                              const torch::Tensor& weights) {
   if (estimate.control == nullptr) return;
   if (t == 0) {
     if (!snapshot_.defined()) snapshot_ = torch::empty_like(weights);

@@ -29,7 +29,7 @@ struct ControlVariateDiagnostics {
 class ControlVariateProbe {
  public:
   /// Before inner step t (from 0) of an outer batch, with the weights w_t: [d].
-  void observe(int64_t t, const kernels::EstimateTerms& estimate, const torch::Tensor& weights);
+  void add(int64_t t, const kernels::EstimateTerms& estimate, const torch::Tensor& weights);
 
   /// Over all steps since the last call; nothing when none had a control variate.
   std::optional<ControlVariateDiagnostics> take();

@@ -24,7 +24,7 @@ Measurer::Measurer(Subject subject, MeasureOptions options, MeasureProgress prog
   if (subject_.train.size() == 0) throw Error("there are no training samples to measure on");
   if (options_.samples && *options_.samples > subject_.train.size()) {
     throw Error("more samples than there are",
-                {"--metrics-samples", std::to_string(*options_.samples),
+                {"metrics_samples", std::to_string(*options_.samples),
                  fmt::format("there are {} training samples; 0 takes them all", subject_.train.size())});
   }
   for (const auto& slice : subject_.parameters.slices()) {
@@ -82,7 +82,7 @@ void Measurer::require_whole_batches() const {
   if (options_.statistics == BatchNorm::Statistics::kRunning || chunk == options_.chunk) return;
   const double bytes = kNormsActivations * activation_bytes_ * static_cast<double>(options_.chunk);
   throw Error("batch statistics need the whole batch in memory",
-              {"--metrics-memory", fmt::format("{} samples fit", chunk),
+              {"metrics_memory", fmt::format("{} samples fit", chunk),
                fmt::format("{} samples need about {}", options_.chunk, format_bytes(bytes))});
 }
 
@@ -111,19 +111,19 @@ int64_t Measurer::affordable_products() const {
   const int64_t size = subject_.parameters.size();
   if (options_.eigenvalues > size) {
     throw Error("there are fewer eigenvalues than asked for",
-                {"--hessian-eigenvalues", std::to_string(options_.eigenvalues),
+                {"hessian_eigenvalues", std::to_string(options_.eigenvalues),
                  fmt::format("the network has {} parameters", size)});
   }
   if (options_.eigenvalues > options_.max_products) {
     throw Error("too few products for so many eigenvalues",
-                {"--hessian-products", std::to_string(options_.max_products),
+                {"hessian_products", std::to_string(options_.max_products),
                  fmt::format("at least {}, better three times as many", options_.eigenvalues)});
   }
   const auto vector_bytes = static_cast<int64_t>(subject_.parameters.values().nbytes());
   const int64_t fitting = options_.memory_bytes / vector_bytes;
   if (fitting < std::min(options_.eigenvalues + 2, options_.max_products)) {
     throw Error("Lanczos's vectors do not fit in the memory allowed",
-                {"--metrics-memory", format_bytes(static_cast<double>(options_.memory_bytes)),
+                {"metrics_memory", format_bytes(static_cast<double>(options_.memory_bytes)),
                  fmt::format("each of at most {} products keeps {}", options_.max_products,
                              format_bytes(static_cast<double>(vector_bytes)))});
   }

@@ -62,6 +62,10 @@ class Measurer {
 
   const MeasureOptions& options() const { return options_; }
   int64_t train_samples() const { return subject_.train.size(); }
+  /// By which statistics BatchNorm normalises in gradient norms: "eval" or "batch".
+  std::string statistics_name() const {
+    return options_.statistics == BatchNorm::Statistics::kBatch ? "batch" : "eval";
+  }
 
   /// An Error for what the groups cannot do with these options.
   void require_possible(const std::vector<std::string>& groups) const;

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "util/json.h"
+
 namespace batchplus {
 
 /// A measured number, with what is needed to judge it.
@@ -21,5 +23,8 @@ struct Quantity {
   /// samples, draws, error_bound, ...
   std::vector<std::pair<std::string, Detail>> details;
 };
+
+/// {name: {value, standard_error, ...}, ...}, as in the JSON of `measure` and in a run's records.
+Json to_json(const std::vector<Quantity>& quantities);
 
 }  // namespace batchplus

@@ -16,10 +16,6 @@
 namespace batchplus {
 namespace {
 
-std::string statistics_name(const Measurer& measurer) {
-  return measurer.options().statistics == BatchNorm::Statistics::kBatch ? "batch" : "eval";
-}
-
 Quantity sampled(std::string name, const Estimate& estimate, int64_t samples) {
   return {std::move(name),
           estimate.value,
@@ -37,7 +33,7 @@ std::vector<Quantity> measure_gradient_norms(Measurer& measurer) {
   const double mean = norms.mean_squared_norm();
   const double full = squared_length(norms.gradient);
   const std::vector<std::pair<std::string, Quantity::Detail>> details = {
-      {"samples", samples}, {"batchnorm", statistics_name(measurer)}};
+      {"samples", samples}, {"batchnorm", measurer.statistics_name()}};
   Quantity mean_quantity{"mean_squared_gradient_norm", mean, std::nullopt, details};
   if (samples < measurer.train_samples()) {
     MeanOfDraws draws;
@@ -162,20 +158,39 @@ std::vector<Quantity> measure_bound(Measurer& measurer) {
             {"median_pl_ratio", ratios.median},
             {"measured_gap", std::abs(gap)},
             {"samples", samples},
-            {"batchnorm", statistics_name(measurer)}}}};
+            {"batchnorm", measurer.statistics_name()}}}};
 }
 
 }  // namespace
 
 const std::vector<MetricGroup>& metric_groups() {
   static const std::vector<MetricGroup> groups = {
-      {"gradient-norms", "E_i||grad f_i||^2, ||grad F||^2 and the variance of the gradients",
-       measure_gradient_norms},
-      {"gaps", "training and test loss and accuracy, and how far they are apart", measure_gaps},
-      {"hessian", "the Hessian's largest eigenvalues and its trace", measure_hessian},
-      {"sharpness", "S_sigma, S_phi, its second-order form and its bound", measure_sharpness},
-      {"bound", "the terms of the generalisation bound beside the measured gap", measure_bound},
-      {kControlVariateGroup, "how good the control variate is, from the gradients of training", nullptr},
+      {.name = "gradient-norms",
+       .help = "E_i||grad f_i||^2, ||grad F||^2 and the variance of the gradients",
+       .quantities = {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance"},
+       .measure = measure_gradient_norms},
+      {.name = "gaps",
+       .help = "training and test loss and accuracy, and how far they are apart",
+       .quantities = {"loss_gap", "accuracy_gap"},
+       .measure = measure_gaps},
+      {.name = "hessian",
+       .help = "the Hessian's largest eigenvalues and its trace",
+       .quantities = {"hessian_top", "hessian_trace"},
+       .measure = measure_hessian},
+      {.name = "sharpness",
+       .help = "S_sigma, S_phi, its second-order form and its bound",
+       .quantities = {"sharpness_gaussian", "sharpness_data", "sharpness_data_second_order",
+                      "sharpness_data_bound"},
+       .measure = measure_sharpness},
+      {.name = "bound",
+       .help = "the terms of the generalisation bound beside the measured gap",
+       .quantities = {"bound_terms"},
+       .measure = measure_bound},
+      {.name = kControlVariateGroup,
+       .help = "how good the control variate is, from the gradients of training",
+       .quantities = {"control_variate_correlation", "control_variate_variance_ratio",
+                      "control_variate_optimal_coefficient", "snapshot_distance"},
+       .measure = nullptr},
   };
   return groups;
 }

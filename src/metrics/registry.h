@@ -12,6 +12,8 @@ namespace batchplus {
 struct MetricGroup {
   std::string name;
   std::string help;
+  /// The names of what it gives, in order.
+  std::vector<std::string> quantities;
   /// Null for what can only be seen while training.
   std::vector<Quantity> (*measure)(Measurer& measurer);
 };

@@ -26,7 +26,7 @@ int64_t layers_per_block(const Densenet::Options& options) {
   const int64_t n = (options.depth - 4) / step;
   if (n >= 1 && options.depth == step * n + 4) return n;
   throw Error("densenet has no such depth",
-              {"--model", fmt::format("depth={}", options.depth), fmt::format("{}n + 4", step)});
+              {"model", fmt::format("depth={}", options.depth), fmt::format("{}n + 4", step)});
 }
 
 }  // namespace

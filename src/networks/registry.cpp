@@ -124,12 +124,12 @@ void change_settings(NetworkInfo& info, const std::string& text) {
     if (!is_known) {
       throw Error(
           fmt::format("not a setting of {}", info.name),
-          {"--model", part, fmt::format("{}:NAME=NUMBER with one of: {}", info.name, join(names, ", "))});
+          {"model", part, fmt::format("{}:NAME=NUMBER with one of: {}", info.name, join(names, ", "))});
     }
-    const int64_t value = parse_integer(halves[1], "--model");
+    const int64_t value = parse_integer(halves[1], "model");
     constexpr int64_t kMost = 1 << 16;
     if (value < 1 || value > kMost) {
-      throw Error("value out of range", {"--model", part, fmt::format("give a number from 1 to {}", kMost)});
+      throw Error("value out of range", {"model", part, fmt::format("give a number from 1 to {}", kMost)});
     }
     info.settings[halves[0]] = value;
   }
@@ -191,7 +191,7 @@ const std::vector<NetworkInfo>& networks() {
 
 NetworkInfo find_network(const std::string& name) {
   const size_t colon = name.find(':');
-  NetworkInfo info = find_row(networks(), name.substr(0, colon), "model", "--model");
+  NetworkInfo info = find_row(networks(), name.substr(0, colon), "model", "model");
   if (colon != std::string::npos) {
     change_settings(info, name.substr(colon + 1));
     info.name = name;
@@ -203,11 +203,11 @@ Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint
   if (options.dropout) {
     if (!info.dropout && *options.dropout != 0) {
       throw Error("the model has no dropout",
-                  {"--dropout", format_number(*options.dropout), "leave the option out"});
+                  {"dropout", format_number(*options.dropout), "leave the option out"});
     }
     if (!(*options.dropout >= 0 && *options.dropout < 1)) {
       throw Error("not a probability",
-                  {"--dropout", format_number(*options.dropout), "give a number from 0 to below 1"});
+                  {"dropout", format_number(*options.dropout), "give a number from 0 to below 1"});
     }
   }
   if (!info.has_normalization && options.normalization != NormalizationKind::kBatch) {
@@ -216,7 +216,7 @@ Model build_network(const NetworkInfo& info, const NetworkOptions& options, uint
   }
   if (options.side < info.least_side) {
     throw Error(fmt::format("the images are too small for {}", info.name),
-                {"--model", fmt::format("{0} x {0}", options.side),
+                {"model", fmt::format("{0} x {0}", options.side),
                  fmt::format("it takes {0} x {0} or more", info.least_side)});
   }
   NetworkOptions complete = options;

@@ -36,8 +36,8 @@ torch::Tensor ResidualBlock::forward(const torch::Tensor& x) {
 Resnet::Resnet(const Options& options) {
   const int64_t n = (options.depth - 2) / 6;
   if (n < 1 || options.depth != 6 * n + 2) {
-    throw Error("resnet has no such depth", {"--model", fmt::format("depth={}", options.depth),
-                                             "6n + 2: 8, 14, 20, 26, 32, 44, 56, 110"});
+    throw Error("resnet has no such depth",
+                {"model", fmt::format("depth={}", options.depth), "6n + 2: 8, 14, 20, 26, 32, 44, 56, 110"});
   }
   conv1_ = register_module("conv1", conv3x3(options.channels, options.width, 1, options.normalization));
   bn1_ = register_module("bn1", make_normalization(options.normalization, options.width));

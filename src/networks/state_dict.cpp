@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "formats/checkpoint_file.h"
+#include "formats/state_dict_file.h"
 #include "util/error.h"
 #include "util/text.h"
 

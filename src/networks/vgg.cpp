@@ -14,7 +14,7 @@ namespace {
 std::vector<int64_t> stage_lengths(int64_t depth) {
   if (depth == 11) return {1, 1, 2, 2, 2};
   if (depth == 19) return {2, 2, 4, 4, 4};
-  throw Error("vgg has no such depth", {"--model", fmt::format("depth={}", depth), "11 or 19"});
+  throw Error("vgg has no such depth", {"model", fmt::format("depth={}", depth), "11 or 19"});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 
-#include "formats/checkpoint_file.h"
+#include "formats/stored_tensor.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"

@@ -34,7 +34,7 @@ void GradientOracle::replay_gradient_at(const torch::Tensor& point, const Batch&
   compute_at(point, batch, gradient, /*is_replay=*/true);
 }
 
-void GradientOracle::observe(const Batch& batch) {
+void GradientOracle::move_statistics(const Batch& batch) {
   const torch::NoGradGuard no_grad;
   model_.module->train();
   torch::manual_seed(batch.replay_seed);

@@ -34,7 +34,7 @@ class GradientOracle {
   void replay_gradient_at(const torch::Tensor& point, const Batch& batch, const torch::Tensor& gradient);
 
   /// Runs forward in training mode, only to move BatchNorm's statistics. No gradient is charged.
-  void observe(const Batch& batch);
+  void move_statistics(const Batch& batch);
 
   /// Losses of the samples of all first gradients since take_mean_loss, added up.
   struct LossSum {

@@ -1,12 +1,13 @@
 #include "report/arrange.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "config/config_fields.h"
+#include "config/config_toml.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -17,31 +18,22 @@ namespace {
 
 using Config = std::map<std::string, std::string>;
 
-/// Keys that say where a run is or how its memory is used, not what it computes.
-const std::set<std::string> kNotCompared = {
-    "seed", "out", "data_dir", "save_weights", "checkpoint_every", "metrics_memory", "snapshot_memory"};
-
 /// What reads best first is tried first when several keys differ together.
 const std::vector<std::string> kMostTelling = {"method", "model",       "dataset",
                                                "lr",     "inner_batch", "outer_batch"};
 
-Config read_config(const fs::path& run) {
-  const fs::path file = RunLayout{run}.config();
-  // A run from before there was the choice was computed by libtorch.
-  Config config = {{"kernels", "aten"}};
-  try {
-    for (const auto& [key, node] : toml::parse(read_file(file), file.string())) {
-      std::string text;
-      if (const auto* word = node.as_string()) text = word->get();
-      if (const auto* number = node.as_integer()) text = std::to_string(number->get());
-      if (const auto* number = node.as_floating_point()) text = format_number(number->get());
-      config[std::string(key.str())] = text;
-    }
-  } catch (const toml::parse_error& problem) {
-    throw Error("not valid TOML",
-                {file.string(), std::string(problem.description()), "restore the file or remove the run"});
+RunConfig config_of(const fs::path& run) {
+  const RunLayout layout{run};
+  return parse_run_config(read_config(layout), layout.config().string());
+}
+
+/// What decides the result, key by key, but for the seed.
+Config compared_keys(const RunConfig& config) {
+  Config keys;
+  for (const ConfigField& field : config_fields()) {
+    if (field.decides_result && field.key != "seed") keys[field.key] = field.get(config);
   }
-  return config;
+  return keys;
 }
 
 std::string value_of_key(const Config& config, const std::string& key) {
@@ -69,7 +61,6 @@ std::vector<std::string> differing_keys(const std::vector<Config>& configs) {
   }
   std::vector<std::string> keys;
   for (const std::string& key : candidates) {
-    if (kNotCompared.contains(key)) continue;
     const bool is_same = determines(configs, /*nothing has it*/ "", key);
     const bool follows = std::any_of(
         keys.begin(), keys.end(), [&](const std::string& other) { return determines(configs, other, key); });
@@ -117,7 +108,12 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
 
 Comparison arrange_runs(const std::vector<fs::path>& runs) {
   std::vector<Config> configs;
-  for (const fs::path& run : runs) configs.push_back(read_config(run));
+  std::vector<int64_t> seeds;
+  for (const fs::path& run : runs) {
+    const RunConfig config = config_of(run);
+    configs.push_back(compared_keys(config));
+    seeds.push_back(config.seed);
+  }
   const std::vector<std::string> keys = differing_keys(configs);
   Comparison comparison{.name = "runs", .title = fmt::format("{} runs", runs.size())};
   for (const std::string& key : keys) {
@@ -133,11 +129,8 @@ Comparison arrange_runs(const std::vector<fs::path>& runs) {
     for (const std::string& key : keys) labels.push_back(value_of_key(configs[i], key));
     ComparedCell& cell = cells[labels];
     cell.labels = labels;
-    const std::string seed = value_of_key(configs[i], "seed");
-    cell.runs.push_back({.id = runs[i].filename().string(),
-                         .seed = seed == "unset" ? 0 : parse_integer(seed, "seed"),
-                         .directory = runs[i],
-                         .record = std::nullopt});
+    cell.runs.push_back(
+        {.id = runs[i].filename().string(), .seed = seeds[i], .directory = runs[i], .record = std::nullopt});
   }
   // In the order of the axes.
   std::vector<ComparedCell> sorted;

@@ -51,7 +51,7 @@ size_t ComparedCell::count_missing() const {
   return runs.size() - count_done() - count_diverged();
 }
 
-const PublishedNumber* ComparedCell::find_published(const std::string& quantity) const {
+const PublishedValue* ComparedCell::find_published(const std::string& quantity) const {
   const auto found = published.find(quantity);
   return found == published.end() ? nullptr : &found->second;
 }
@@ -139,7 +139,7 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
 }
 
 SeedValues collect_values(const ComparedCell& cell,
-                          const std::function<std::optional<double>(const RunRecord&)>& value_of_run) {
+                          const std::function<std::optional<double>(const StoredRun&)>& value_of_run) {
   SeedValues result;
   for (const ComparedRun& run : cell.runs) {
     if (!run.is_done()) continue;
@@ -152,7 +152,7 @@ SeedValues collect_values(const ComparedCell& cell,
 }
 
 SeedValues final_values(const ComparedCell& cell, const std::string& quantity) {
-  return collect_values(cell, [&](const RunRecord& run) { return final_value(run, quantity); });
+  return collect_values(cell, [&](const StoredRun& run) { return final_value(run, quantity); });
 }
 
 }  // namespace batchplus

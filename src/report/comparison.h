@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/report_options.h"
 #include "report/quantities.h"
 #include "report/statistics.h"
 #include "store/run_directory.h"
@@ -18,16 +19,11 @@ struct ComparedRun {
   std::string id = {};
   int64_t seed = 0;
   std::filesystem::path directory = {};
-  std::optional<RunRecord> record = {};
+  std::optional<StoredRun> record = {};
 
   bool is_diverged() const;
   /// Finished and not diverged.
   bool is_done() const;
-};
-
-struct PublishedNumber {
-  double mean = 0;
-  std::optional<double> std = {};
 };
 
 /// The runs of one place in the grid, which differ by their seeds.
@@ -36,7 +32,7 @@ struct ComparedCell {
   std::vector<std::string> labels = {};
   std::vector<ComparedRun> runs = {};
   /// By the name of a quantity.
-  std::map<std::string, PublishedNumber> published = {};
+  std::map<std::string, PublishedValue> published = {};
   /// One of several values that were tried here, like a learning rate, and the labels of the cell whose runs
   /// decide which of them counts. Empty where there was nothing to choose.
   std::string choice = {};
@@ -46,22 +42,12 @@ struct ComparedCell {
   size_t count_done() const;
   size_t count_missing() const;
   /// Null when the paper has no such number.
-  const PublishedNumber* find_published(const std::string& quantity) const;
+  const PublishedValue* find_published(const std::string& quantity) const;
 };
 
 struct ComparedAxis {
   std::string name = {};
   std::vector<std::string> labels = {};
-};
-
-/// How the report of a comparison looks.
-struct ReportOptions {
-  std::vector<std::string> tables = {"test_accuracy"};
-  std::vector<std::string> curves = {"test_accuracy", "test_loss"};
-  /// epochs, evaluations, seconds or loss (running, of training).
-  std::string x_axis = "epochs";
-  /// Moving average over so many points; 1: none.
-  int64_t smooth = 1;
 };
 
 /// Runs in the cells of a grid. The last axis holds what is compared: the columns of tables, the lines of
@@ -120,7 +106,7 @@ struct SeedValues {
   std::vector<double> values = {};
 };
 SeedValues collect_values(const ComparedCell& cell,
-                          const std::function<std::optional<double>(const RunRecord&)>& value_of_run);
+                          const std::function<std::optional<double>(const StoredRun&)>& value_of_run);
 SeedValues final_values(const ComparedCell& cell, const std::string& quantity);
 
 }  // namespace batchplus

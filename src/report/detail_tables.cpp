@@ -121,7 +121,7 @@ std::string cells_csv(const Comparison& comparison, const ReportedQuantity& quan
     line.push_back(number(last.half_width ? std::optional(last.mean + *last.half_width) : std::nullopt));
     line.push_back(number(if_any(best, best.mean)));
     line.push_back(number(best.std));
-    const PublishedNumber* published = cell.find_published(quantity.name);
+    const PublishedValue* published = cell.find_published(quantity.name);
     line.push_back(number(published ? std::optional(published->mean) : std::nullopt));
     line.push_back(number(published ? published->std : std::nullopt));
     for (const Summary& ours : {last, best}) {

@@ -68,8 +68,8 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
     }
     const auto mean = moving_average(curve.mean, options.smooth);
     const auto std = moving_average(curve.std, options.smooth);
-    const auto& x = curve.x.at(options.x_axis);
-    picture.data += fmt::format("# {}: {}, mean, low, high\n", curve.name, options.x_axis);
+    const auto& x = curve.x.at(options.x);
+    picture.data += fmt::format("# {}: {}, mean, low, high\n", curve.name, options.x);
     for (size_t i = 0; i < mean.size(); ++i) {
       const double spread = std.empty() ? 0 : std[i];
       const double low = is_log ? std::max(mean[i] - spread, least) : mean[i] - spread;
@@ -89,8 +89,7 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
   }
   bands.insert(bands.end(), lines.begin(), lines.end());
   picture.commands =
-      axes_commands(panel.title, find_row(x_axes(), options.x_axis, "x axis", "x").label,
-                    panel.quantity.label) +
+      axes_commands(panel.title, find_row(x_axes(), options.x, "x axis", "x").label, panel.quantity.label) +
       fmt::format("{} logscale y\nplot {}\n", is_log ? "set" : "unset", join(bands, ", \\\n     "));
   return picture;
 }

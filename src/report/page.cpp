@@ -59,7 +59,7 @@ Json data_of(const ReportContent& content) {
   const Comparison& comparison = content.comparison;
   Json x_labels;
   for (const XAxis& axis : x_axes()) x_labels[axis.name] = axis.label;
-  return {{"series", comparison.columns().labels}, {"x_axis", comparison.options.x_axis},
+  return {{"series", comparison.columns().labels}, {"x_axis", comparison.options.x},
           {"smooth", comparison.options.smooth},   {"x_labels", std::move(x_labels)},
           {"panels", std::move(panels)},           {"scatters", std::move(scatters)}};
 }
@@ -111,7 +111,7 @@ std::string runs_of(const Comparison& comparison, const ComparedCell& cell, cons
           run.seed, escape_html(run.id));
       continue;
     }
-    const RunRecord& record = *run.record;
+    const StoredRun& record = *run.record;
     text += fmt::format(
         "<tr><td>{}</td><td{}>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
         "class=\"number\">{}</td>"

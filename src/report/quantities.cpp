@@ -45,6 +45,7 @@ const std::vector<ReportedQuantity>& reported_quantities() {
       {.name = "control_variate_correlation", .label = "control-variate correlation"},
       {.name = "control_variate_variance_ratio", .label = "control-variate variance ratio"},
       {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient"},
+      {.name = "snapshot_distance", .label = "distance from the snapshot"},
       {.name = "lr", .label = "learning rate"},
       {.name = "seconds", .label = "training time (s)", .digits = 1},
   };
@@ -71,7 +72,7 @@ std::optional<std::string> statistics_of(const Json& record, const std::string& 
   return statistics.is_string() ? std::optional(statistics.get<std::string>()) : std::nullopt;
 }
 
-std::optional<double> final_value(const RunRecord& run, const std::string& name) {
+std::optional<double> final_value(const StoredRun& run, const std::string& name) {
   const auto difference = [&](const char* a, const char* b) -> std::optional<double> {
     const auto first = value_of(run.status, a);
     const auto second = value_of(run.status, b);
@@ -84,7 +85,7 @@ std::optional<double> final_value(const RunRecord& run, const std::string& name)
   return gap ? gap : value_of(run.status, name);
 }
 
-std::optional<double> best_value(const RunRecord& run, const ReportedQuantity& quantity) {
+std::optional<double> best_value(const StoredRun& run, const ReportedQuantity& quantity) {
   std::optional<double> best;
   for (const Json& record : run.metrics) {
     const auto value = value_of(record, quantity.name);

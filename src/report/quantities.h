@@ -35,8 +35,8 @@ std::optional<double> value_of(const Json& record, const std::string& name);
 std::optional<std::string> statistics_of(const Json& record, const std::string& name);
 
 /// The value at the end of training; the gaps over all samples, whether they were measured or not.
-std::optional<double> final_value(const RunRecord& run, const std::string& name);
+std::optional<double> final_value(const StoredRun& run, const std::string& name);
 /// The best value of all epochs.
-std::optional<double> best_value(const RunRecord& run, const ReportedQuantity& quantity);
+std::optional<double> best_value(const StoredRun& run, const ReportedQuantity& quantity);
 
 }  // namespace batchplus

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLevel = 0.05;
 
-std::string format_published(const PublishedNumber& published, int digits) {
+std::string format_published(const PublishedValue& published, int digits) {
   std::string text = fixed(published.mean, digits);
   if (published.std) text += " ± " + fixed(*published.std, digits);
   return text;
@@ -78,7 +78,7 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
                       .is_bold = bold.contains(column),
                       .anchor = anchor_of(comparison, *cell)};
       if (summary.n == 0) shown.style = cell->count_diverged() > 0 ? "diverged" : "missing";
-      if (const PublishedNumber* published = cell->find_published(quantity.name)) {
+      if (const PublishedValue* published = cell->find_published(quantity.name)) {
         has_published = true;
         shown.note = "paper " + format_published(*published, quantity.digits);
         if (summary.n > 0) {

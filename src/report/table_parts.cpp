@@ -8,7 +8,7 @@ namespace batchplus {
 
 SeedValues values_of(const ComparedCell& cell, const ReportedQuantity& quantity, RunValue which) {
   if (which == RunValue::kFinal) return final_values(cell, quantity.name);
-  return collect_values(cell, [&](const RunRecord& run) { return best_value(run, quantity); });
+  return collect_values(cell, [&](const StoredRun& run) { return best_value(run, quantity); });
 }
 
 PairedTest compare_cells(const SeedValues& a, const SeedValues& b) {

@@ -32,7 +32,7 @@ void require_own_directory(const fs::path& directory) {
   const fs::path page = directory / "index.html";
   if (is_new || (fs::exists(page) && read_file(page).find("BatchPlus report") != std::string::npos)) return;
   throw Error("the directory holds something that is not a report",
-              {"--out", directory.string(), "name an empty directory or an earlier report"});
+              {"out", directory.string(), "name an empty directory or an earlier report"});
 }
 
 /// Every key of provenance.json with the different values that runs have, in order of appearance.
@@ -103,10 +103,10 @@ Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
     if (summary.n == 0) continue;
     json[name] = {{"mean", summary.mean}, {"n", summary.n}};
     if (summary.std) json[name]["std"] = *summary.std;
-    if (const PublishedNumber* published = cell.find_published(name))
+    if (const PublishedValue* published = cell.find_published(name))
       json[name]["published"] = published->mean;
   }
-  if (const PublishedNumber* published = cell.find_published("test_accuracy"))
+  if (const PublishedValue* published = cell.find_published("test_accuracy"))
     json["published"] = published->mean;
   Json ids = Json::array();
   for (const ComparedRun& run : cell.runs) ids.push_back(run.id);

@@ -53,9 +53,8 @@ RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const
 void RunWriter::begin(const std::string& config_toml, const Json& provenance, Leftover leftover) {
   const bool has_leftover = leftover == Leftover::kRefuse && fs::exists(layout_.config());
   if (layout_.holds_run() || has_leftover) {
-    throw Error(
-        "the directory already holds a run",
-        {"--out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
+    throw Error("the directory already holds a run",
+                {"out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
   }
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
@@ -126,9 +125,9 @@ std::string read_config(const RunLayout& layout) {
   return config;
 }
 
-RunRecord read_run(const fs::path& root) {
+StoredRun read_run(const fs::path& root) {
   const RunLayout layout{root};
-  RunRecord run;
+  StoredRun run;
   run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
   require_checksum(run.status, kConfigChecksum, sha256_hex(run.config_toml), layout.config());

@@ -2,16 +2,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "util/file_lock.h"
+#include "util/json.h"
 
 namespace batchplus {
-
-/// Keys stay in the order in which they are written.
-using Json = nlohmann::ordered_json;
 
 /// The format that this program writes into status.json. Readers accept this and every older version: 1 had
 /// no checksums.
@@ -69,7 +66,7 @@ class RunWriter {
 };
 
 /// What a run directory holds, read back.
-struct RunRecord {
+struct StoredRun {
   std::string config_toml;
   Json provenance;
   Json status;
@@ -78,7 +75,7 @@ struct RunRecord {
 
 /// An Error when a file is damaged. A last line of metrics.jsonl that a killed process did not finish is left
 /// out.
-RunRecord read_run(const std::filesystem::path& root);
+StoredRun read_run(const std::filesystem::path& root);
 
 /// status.json alone; an Error when it is damaged.
 Json read_status(const RunLayout& layout);

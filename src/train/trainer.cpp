@@ -9,8 +9,12 @@
 
 namespace batchplus {
 
-Trainer::Trainer(Parts parts, TrainOptions options, TrainObserver observer)
-    : parts_(std::move(parts)), options_(std::move(options)), observer_(std::move(observer)) {
+bool EpochEnd::is_due(int64_t every) const {
+  return is_last || static_cast<int64_t>(record.epochs_done) % every == 0;
+}
+
+Trainer::Trainer(Parts parts, TrainOptions options, std::vector<TrainCallback*> callbacks)
+    : parts_(parts), options_(std::move(options)), callbacks_(std::move(callbacks)) {
   BATCHPLUS_CHECK(options_.epochs || options_.budget_sample_gradients, "something ends the training");
   BATCHPLUS_CHECK(options_.warmup_epochs == 0 || parts_.warmup_method != nullptr, "a warm-up has a method");
 }
@@ -23,7 +27,7 @@ TrainResult Trainer::run(const TrainState& from) {
 }
 
 bool Trainer::run_epoch() {
-  const int64_t epoch = state_.epoch;
+  const int64_t epoch = state_.epoch_index;
   Method& method = method_of(epoch);
   BatchPipeline& batches = parts_.batches;
   EpochRecord& record = state_.last;
@@ -54,10 +58,9 @@ bool Trainer::run_epoch() {
       return false;
     }
     ++i;
-    record.epoch =
+    record.epochs_done =
         static_cast<double>(epoch) + static_cast<double>(i) / static_cast<double>(batches.outer_batches());
-    observer_.on_progress(static_cast<double>(record.sample_gradients), static_cast<double>(expected_cost_),
-                          fmt::format("epoch {}", epoch + 1));
+    for (TrainCallback* callback : callbacks_) callback->after_outer_batch(state_, expected_cost_);
     if (!is_wanted()) return false;
   }
 
@@ -66,7 +69,7 @@ bool Trainer::run_epoch() {
   state_.is_over = !is_complete || is_last_epoch ||
                    !fits_budget(method_of(epoch + 1).cost(method_of(epoch + 1).outer_batch_size()));
   finish_epoch(state_.is_over);
-  state_.epoch = epoch + 1;
+  state_.epoch_index = epoch + 1;
   state_.outer_batches = 0;
   return is_wanted();
 }
@@ -74,24 +77,17 @@ bool Trainer::run_epoch() {
 void Trainer::finish_epoch(bool is_last) {
   EpochRecord& record = state_.last;
   record.running_loss = parts_.oracle.take_mean_loss();
-  const auto is_due = [&](int64_t every) {
-    return is_last || static_cast<int64_t>(record.epoch) % every == 0;
-  };
-  if (is_due(options_.eval_every)) {
-    record.test = parts_.evaluate_test();
-    if (parts_.evaluate_validation) record.validation = parts_.evaluate_validation();
+  for (TrainCallback* callback : callbacks_) callback->after_epoch({record, is_last});
+  if (record.test) {
     state_.best_test_accuracy = std::max(state_.best_test_accuracy.value_or(0), record.test->accuracy);
   }
-  if (parts_.measure) {
-    const Stopwatch stopwatch;
-    record.metrics = parts_.measure(is_due(options_.metrics_every));
-    record.metrics_seconds += stopwatch.seconds();
-  }
-  observer_.on_epoch(record);
 }
 
 bool Trainer::is_wanted() {
-  is_interrupted_ = observer_.on_boundary && !observer_.on_boundary(state_);
+  // Each of them is asked: one that saves the run must not miss that another one ends it.
+  for (TrainCallback* callback : callbacks_) {
+    if (!callback->goes_on(state_)) is_interrupted_ = true;
+  }
   return !is_interrupted_;
 }
 

@@ -144,11 +144,11 @@ TEST(Views, SequentialTakesTheFirstRecordsAndTheLastForValidation) {
 
 TEST(Views, RefuseMoreSamplesThanThereAre) {
   const Dataset dataset = dataset_of(100, 20);
-  expect_error([&] { make_views(dataset, {.train_limit = 101}); }, {"--train-limit", "101", "0 to 100"});
+  expect_error([&] { make_views(dataset, {.train_limit = 101}); }, {"train_limit", "101", "0 to 100"});
   expect_error([&] { make_views(dataset, {.train_limit = 95, .validation = 10}); },
-               {"--train-limit", "0 to 90"});
-  expect_error([&] { make_views(dataset, {.test_limit = 21}); }, {"--test-limit"});
-  expect_error([&] { make_views(dataset, {.validation = 100}); }, {"--validation"});
+               {"train_limit", "0 to 90"});
+  expect_error([&] { make_views(dataset, {.test_limit = 21}); }, {"test_limit"});
+  expect_error([&] { make_views(dataset, {.validation = 100}); }, {"validation"});
 }
 
 BatchSource source_of(int64_t n, int64_t inner, Sampling sampling, uint64_t seed = 1) {

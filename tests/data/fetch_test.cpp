@@ -140,7 +140,7 @@ TEST(Fetch, TakesTheArchiveOrTheFilesFromHere) {
   write_file_atomically(source / "renamed.tar.gz", archive_bytes() + "x");
   expect_error([&] { fetch_from(source / "renamed.tar.gz"); },
                {"not the official cifar-100-binary.tar.gz", "md5"});
-  expect_error([&] { fetch_from(source / "none"); }, {"no such file", "--from"});
+  expect_error([&] { fetch_from(source / "none"); }, {"no such file", "from"});
 }
 
 TEST(Fetch, RefusesFilesThatAreNotTheOfficialOnes) {

@@ -123,8 +123,7 @@ TEST(Registry, NamesWhatIsMissingAndHowToGetIt) {
   expect_error([&] { load_dataset(find_dataset("cifar10"), scratch.path()); },
                {"cifar10 is not there", "data_batch_1.bin", "batchplus data fetch cifar10"});
   expect_error([] { find_dataset("cifar-10"); }, {"unknown dataset", "did you mean 'cifar10'?"});
-  expect_error([&] { data_directory((scratch / "none").string()); },
-               {"no such data directory", "--data-dir"});
+  expect_error([&] { data_directory((scratch / "none").string()); }, {"no such data directory", "data_dir"});
   write_cifar10(scratch.path(), 2);
   EXPECT_EQ(locate(find_dataset("cifar10"), scratch.path()), DatasetLocation{scratch.path()});
 }
@@ -142,21 +141,20 @@ TEST(Registry, RefusesImagesOfAnotherSize) {
                {"another size", "1 x 2 x 3", "1 x 28 x 28"});
 }
 
-Dataset with_channels(int64_t channels) {
-  Dataset dataset;
-  dataset.train.images = torch::zeros({1, channels, 32, 32}, torch::kUInt8);
-  dataset.normalization = find_dataset("cifar10").normalization;
+DatasetInfo with_channels(int64_t channels) {
+  DatasetInfo dataset = find_dataset("cifar10");
+  dataset.channels = channels;
   return dataset;
 }
 
 TEST(Normalization, IsParsedAndChecked) {
-  const Dataset dataset = with_channels(3);
+  const DatasetInfo dataset = with_channels(3);
   EXPECT_EQ(parse_normalization("auto", dataset).std[2], 0.2616);
   EXPECT_EQ(parse_normalization("none", dataset).mean, std::vector<double>(3, 0.0));
   EXPECT_EQ(parse_normalization("imagenet", dataset).mean[0], 0.485);
   EXPECT_EQ(parse_normalization("0.1,0.2,0.3/1,2,3", dataset).std[1], 2);
   for (const char* wrong : {"x", "0.1/0.2", "0.1,0.2,0.3/1,2", "0,0,0/1,1,0", "0,0,0/1,1,-1", "1,2,3"}) {
-    expect_error([&] { parse_normalization(wrong, dataset); }, {"--normalize"});
+    expect_error([&] { parse_normalization(wrong, dataset); }, {"normalize"});
   }
   expect_error([] { parse_normalization("imagenet", with_channels(1)); }, {"1 channels"});
 }

@@ -99,12 +99,43 @@ TEST(Report, OfASpecWithoutAxes) {
   EXPECT_EQ(report["cells"][0]["test_accuracy"]["n"], 2);
 }
 
+// sweep.json says what the sweep is: its directory is enough, and what was set by hand need not be repeated.
+TEST(Report, OfASweepsDirectoryIsThatOfItsSpec) {
+  const Scratch scratch;
+  const fs::path spec = scratch / "one.toml";
+  write_file_atomically(spec,
+                        "title = \"one\"\n[base]\nmodel = \"mlp\"\ntrain_limit = 256\nepochs = 1\n"
+                        "[[axis]]\nname = \"method\"\n[[axis.value]]\nlabel = \"SGD\"\nmethod = \"sgd\"\n"
+                        "[[axis.value]]\nlabel = \"NAG\"\nmethod = \"nag\"\n");
+  const std::string runs = scratch / "runs";
+  const ProcessResult swept =
+      batchplus({"sweep", spec, "--set", "momentum=0.8", "--set", "repeats=2", "--out", runs, "--quiet"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.output;
+  const auto report = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "report");
+    arguments.insert(arguments.end(), {"--out", scratch / "out", "--no-figures", "--quiet", "--json"});
+    return batchplus(arguments);
+  };
+  const json by_spec = result_of(report({spec, "--runs", runs}));
+  ASSERT_EQ(by_spec["cells"].size(), 2U);
+  EXPECT_EQ(by_spec["cells"][0]["test_accuracy"]["n"], 2);
+  EXPECT_EQ(result_of(report({spec, "--runs", runs, "--set", "momentum=0.8", "--set", "repeats=2"})),
+            by_spec);
+  const ProcessResult other = report({spec, "--runs", runs, "--set", "momentum=0.7"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.output, HasSubstr("it was run with momentum=0.8 repeats=2"));
+  fs::remove(spec);
+  EXPECT_EQ(result_of(report({runs})), by_spec);
+  fs::remove(scratch / "runs" / "sweep.json");
+  EXPECT_EQ(result_of(report({runs}))["cells"].size(), 2U) << "the runs are still there to be compared";
+}
+
 TEST(Report, SaysWhatIsMissing) {
   const Scratch scratch;
   const ProcessResult nothing =
       batchplus({"report", (kSpecs / "demo.toml").string(), "--runs", scratch / "none"});
   EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_THAT(nothing.output, HasSubstr("no run has finished"));
+  EXPECT_THAT(nothing.output, HasSubstr("there is no sweep here"));
   const ProcessResult scale =
       batchplus({"report", (kSpecs / "paper/table1.toml").string(), "--scale", "labtop"});
   EXPECT_EQ(scale.exit_code, 2);

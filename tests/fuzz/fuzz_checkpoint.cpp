@@ -1,15 +1,14 @@
-#include <nlohmann/json.hpp>
-
-#include "formats/checkpoint_file.h"
+#include "checkpoint/checkpoint_file.h"
 #include "fuzz/fuzz.h"
 #include "util/error.h"
+#include "util/json.h"
 
 namespace {
 
 /// As a run reads it: whatever the text is, it is parsed without an exception.
 void parse_text(std::string_view text) {
-  const auto state = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (state.is_object()) state.value("format_version", nlohmann::ordered_json());
+  const auto state = batchplus::Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (state.is_object()) state.value("format_version", batchplus::Json());
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   fuzz::run(size, {kMaximumInflation}, [&] {
     const std::string word = read_status_word(layout.root);
-    const RunRecord run = read_run(layout.root);
+    const StoredRun run = read_run(layout.root);
     BATCHPLUS_CHECK(run.status["status"] == word, "both read the same status");
     BATCHPLUS_CHECK(run.config_toml == files.at(1), "the config is what the file holds");
   });

@@ -1,4 +1,4 @@
-#include "experiment/run_config.h"
+#include "config/config_toml.h"
 #include "fuzz/fuzz.h"
 #include "util/error.h"
 

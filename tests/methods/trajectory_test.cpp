@@ -71,7 +71,7 @@ double allowance(const Case& row) {
   return 4 * (has_winograd(row) ? testing::kWinogradMagnification : 1);
 }
 
-bool ran_winograd(const KernelTrace& trace) {
+bool ran_winograd(const kernels::KernelTrace& trace) {
   return std::any_of(trace.totals().begin(), trace.totals().end(),
                      [](const auto& kernel) { return kernel.first.find("F(") != std::string::npos; });
 }
@@ -97,7 +97,7 @@ TEST_P(Trajectory, EqualsPyTorchs) {
         rig, GetParam().method, {outer, kInner},
         {.update_rule = GetParam().update_rule, .snapshot = snapshot, .weight_decay = kWeightDecay});
     const int64_t in_a_pass = samples / outer + (samples % outer >= kInner ? 1 : 0);
-    const KernelTrace trace;
+    const kernels::KernelTrace trace;
     for (int64_t s = 0; s < outer_steps; ++s) {
       const int64_t begin = s % in_a_pass * outer;
       const int64_t size = std::min(outer, samples - begin);
@@ -106,7 +106,7 @@ TEST_P(Trajectory, EqualsPyTorchs) {
       ASSERT_TRUE(method.run(batch, static_cast<double>(s) / static_cast<double>(outer_steps), kLearningRate)
                       .is_finite);
     }
-    EXPECT_EQ(ran_winograd(trace), has_winograd(GetParam()) && has_own_kernels());
+    EXPECT_EQ(ran_winograd(trace), has_winograd(GetParam()) && kernels::are_available());
 
     // The expected end is that of float64 arithmetic. A float32 run cannot be expected nearer to it than
     // PyTorch's own float32 run is. Steps moved weights by 0.1 to 2, five orders of magnitude more.

@@ -21,7 +21,7 @@ TEST(ControlVariateProbe, EqualsTheDefinitionInDouble) {
       const torch::Tensor gradient = 0.7 * control + torch::randn({kSize});
       const torch::Tensor w = snapshot + 0.01 * static_cast<double>(t) * torch::randn({kSize});
       const double c = 0.5 + 0.1 * static_cast<double>(t);
-      probe.observe(t, {.gradient = &gradient, .control = &control, .mean = &mean, .coefficient = c}, w);
+      probe.add(t, {.gradient = &gradient, .control = &control, .mean = &mean, .coefficient = c}, w);
       if (t == 0) continue;
       const torch::Tensor a = gradient.to(torch::kFloat64) - mean;
       const torch::Tensor z = control.to(torch::kFloat64) - mean;
@@ -53,8 +53,8 @@ TEST(ControlVariateProbe, NamesTheCoefficientOfLeastVariance) {
     ControlVariateProbe probe;
     const kernels::EstimateTerms terms{
         .gradient = &gradient, .control = &control, .mean = &mean, .coefficient = c};
-    probe.observe(0, terms, w);
-    probe.observe(1, terms, w);
+    probe.add(0, terms, w);
+    probe.add(1, terms, w);
     return *probe.take();
   };
   const double best = ratio_with(0).optimal_coefficient;
@@ -69,7 +69,7 @@ TEST(ControlVariateProbe, NamesTheCoefficientOfLeastVariance) {
 TEST(ControlVariateProbe, SeesNothingWithoutAControlVariate) {
   ControlVariateProbe probe;
   const torch::Tensor v = torch::ones({3});
-  for (int64_t t = 0; t < 3; ++t) probe.observe(t, {.gradient = &v}, v);
+  for (int64_t t = 0; t < 3; ++t) probe.add(t, {.gradient = &v}, v);
   EXPECT_FALSE(probe.take().has_value());
 }
 

@@ -61,7 +61,7 @@ TEST(FindNetwork, TakesSettings) {
   EXPECT_EQ(count("mlp:hidden=10"), 3072 * 10 + 10 + 110 + 110);
   expect_error([] { find_network("resnet20:deep=3"); },
                {"not a setting of resnet20", "deep=3", "depth, width"});
-  expect_error([] { find_network("resnet20:depth=x"); }, {"--model"});
+  expect_error([] { find_network("resnet20:depth=x"); }, {"model"});
   expect_error([] { find_network("resnet20:depth=0"); }, {"out of range", "depth=0"});
   expect_error([] { find_network("resnet20:"); }, {"not a setting"});
   expect_error([&] { count("resnet20:depth=21"); }, {"no such depth", "6n + 2"});

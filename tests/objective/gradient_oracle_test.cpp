@@ -87,7 +87,7 @@ TEST(GradientOracle, CountsEverySampleOfEveryGradient) {
   rig.oracle.replay_gradient_at(rig.weights(), outer.inner(1), out);
   rig.oracle.gradient_at(rig.weights(), outer.inner(1), out);
   EXPECT_EQ(rig.budget.sample_gradients(), 4 + 2 + 4 + 4);
-  rig.oracle.observe(outer.inner(0));
+  rig.oracle.move_statistics(outer.inner(0));
   EXPECT_EQ(rig.budget.sample_gradients(), 14);
   EXPECT_EQ(rig.budget.sample_forwards(), 4);
   EXPECT_EQ(rig.budget.gradient_evaluations(4), 3.5);
@@ -105,7 +105,7 @@ TEST(GradientOracle, MovesBatchNormOnceForEachFirstGradientAndNotForReplays) {
   const auto after_replay = rig.buffers();
   for (size_t i = 0; i < moved.size(); ++i) EXPECT_TRUE(after_replay[i].equal(moved[i])) << i;
   EXPECT_TRUE(replayed.equal(first));
-  rig.oracle.observe(batch);
+  rig.oracle.move_statistics(batch);
   EXPECT_FALSE(rig.buffers()[0].equal(moved[0]));
 }
 

@@ -19,7 +19,7 @@ TEST(RunDirectory, ReadsBackWhatWasWritten) {
   writer.record({{"epoch", 1}, {"test_accuracy", 50.5}});
   writer.record({{"epoch", 2}, {"test_accuracy", 60}});
   writer.set_status("done", {{"weights_sha256", "ff"}});
-  const RunRecord run = read_run(scratch / "run");
+  const StoredRun run = read_run(scratch / "run");
   EXPECT_EQ(run.config_toml, "lr = 0.5\n");
   EXPECT_EQ(run.provenance["commit"], "abc");
   EXPECT_EQ(run.status["status"], "done");
@@ -74,7 +74,7 @@ TEST(RunDirectory, ResumingKeepsTheHistoryAndTheRecordsOfTheCheckpoint) {
   writer.resume("lr = 0.5\n", {{"commit", "def"}}, "{\"epoch\":1}\n");
   writer.record({{"epoch", 2}});
   writer.set_status("done", Json::object());
-  const RunRecord run = read_run(scratch / "run");
+  const StoredRun run = read_run(scratch / "run");
   EXPECT_EQ(run.metrics, (std::vector<Json>{{{"epoch", 1}}, {{"epoch", 2}}}));
   EXPECT_EQ(run.provenance["commit"], "abc");
   EXPECT_EQ(run.provenance["resumed"][0]["commit"], "def");

@@ -67,18 +67,14 @@ struct MethodSettings {
 /// A method of the table, with its defaults unless the settings say otherwise.
 inline Method make_method(Rig& rig, const std::string& name, Method::Sizes sizes,
                           const MethodSettings& settings = {}) {
-  const MethodInfo& info = find_method(name, "test");
-  EstimatorOptions options;
-  const std::string coefficient = settings.coefficient.empty() ? info.coefficient : settings.coefficient;
-  if (!coefficient.empty()) options.coefficient = CoefficientSchedule::parse(coefficient, "test");
-  options.snapshot.gradients = settings.snapshot;
-  const UpdateKind kind =
-      settings.update_rule.empty() ? info.update : parse_update_kind(settings.update_rule, "test");
-  return Method(
-      info.make_estimator(rig.oracle, options),
-      UpdateRule(rig.parameters,
-                 {.kind = kind, .momentum = settings.momentum, .weight_decay = settings.weight_decay}),
-      sizes);
+  MethodPlan plan = default_plan(find_method(name, "test"), sizes);
+  if (!settings.coefficient.empty())
+    plan.estimator.coefficient = CoefficientSchedule::parse(settings.coefficient, "test");
+  plan.estimator.snapshot.gradients = settings.snapshot;
+  if (!settings.update_rule.empty()) plan.update.kind = parse_update_kind(settings.update_rule, "test");
+  plan.update.momentum = settings.momentum;
+  plan.update.weight_decay = settings.weight_decay;
+  return build_method(plan, rig.oracle);
 }
 
 inline double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {

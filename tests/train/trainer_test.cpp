@@ -23,7 +23,25 @@ ImageView random_view() {
   return view;
 }
 
-struct Session {
+/// A callback that makes up evaluations, keeps what it is told, and lets a test end the training.
+struct Notes : TrainCallback {
+  void after_outer_batch(const TrainState& state, int64_t expected) override {
+    progress = {state.last.sample_gradients, expected};
+  }
+  void after_epoch(const EpochEnd& end) override {
+    if (end.is_due(eval_every)) end.record.test = Evaluation{10, 1.0, 50.0 - ++evaluations};
+    records.push_back(end.record);
+  }
+  bool goes_on(const TrainState& state) override { return !on_boundary || on_boundary(state); }
+
+  int64_t eval_every = 1;
+  int evaluations = 0;
+  std::function<bool(const TrainState&)> on_boundary = nullptr;
+  std::vector<EpochRecord> records;
+  std::pair<int64_t, int64_t> progress;
+};
+
+struct Session : Notes {
   explicit Session(const std::string& method_name, int64_t outer = 16)
       : rig(testing::small_mlp()),
         source(random_view(), ImageTransform(kNormalization, false), {.seed = 1, .inner_size = kInner}),
@@ -31,20 +49,9 @@ struct Session {
         warmup(make_method(rig, "sgd", {kInner, kInner})) {}
 
   TrainResult run(const TrainOptions& options) {
-    Trainer trainer({batches, rig.oracle, rig.budget, method, &warmup,
-                     [this] {
-                       ++evaluations;
-                       return Evaluation{10, 1.0, 50.0 - evaluations};
-                     },
-                     nullptr},
-                    options,
-                    {.on_epoch = [this](const EpochRecord& record) { records.push_back(record); },
-                     .on_progress =
-                         [this](double done, double total, const std::string&) {
-                           progress = {done, total};
-                         },
-                     .on_boundary = on_boundary});
-    return trainer.run();
+    std::vector<TrainCallback*> callbacks = others;
+    callbacks.push_back(this);
+    return Trainer({batches, rig.oracle, rig.budget, method, &warmup}, options, callbacks).run();
   }
 
   Rig rig;
@@ -52,17 +59,15 @@ struct Session {
   BatchPipeline batches{source};
   Method method;
   Method warmup;
-  int evaluations = 0;
-  std::function<bool(const TrainState&)> on_boundary = nullptr;
-  std::vector<EpochRecord> records;
-  std::pair<double, double> progress;
+  /// Called before the session's own notes.
+  std::vector<TrainCallback*> others;
 };
 
 TEST(Trainer, RunsTheEpochsAndCountsWhatTheyCost) {
   Session session("bp-svrg");
   const TrainResult result = session.run({.learning_rate = 0.05, .epochs = 3});
   EXPECT_FALSE(result.is_diverged);
-  EXPECT_EQ(result.last.epoch, 3);
+  EXPECT_EQ(result.last.epochs_done, 3);
   EXPECT_EQ(result.last.outer_steps, 3 * 4);
   EXPECT_EQ(result.last.inner_steps, 3 * 8);
   EXPECT_EQ(result.last.sample_gradients, 3 * 4 * 3 * kInner);
@@ -86,21 +91,23 @@ TEST(Trainer, NeverExceedsABudgetAndComesWithinOneOuterBatchOfIt) {
 
 TEST(Trainer, BudgetThatEndsWithAnEpochReportsItOnce) {
   Session session("sgd", kInner);
-  const TrainResult result =
-      session.run({.learning_rate = 0.01, .budget_sample_gradients = 2 * kSamples, .eval_every = 5});
+  session.eval_every = 5;
+  const TrainResult result = session.run({.learning_rate = 0.01, .budget_sample_gradients = 2 * kSamples});
   EXPECT_EQ(session.records.size(), 2U);
-  EXPECT_EQ(result.last.epoch, 2);
+  EXPECT_EQ(result.last.epochs_done, 2);
   EXPECT_FALSE(session.records[0].test.has_value());
   EXPECT_TRUE(session.records[1].test.has_value());
 }
 
 TEST(Trainer, StopsAtWhicheverLimitComesFirst) {
   Session epochs_first("sgd", kInner);
-  EXPECT_EQ(
-      epochs_first.run({.learning_rate = 0.01, .epochs = 1, .budget_sample_gradients = 1000}).last.epoch, 1);
+  EXPECT_EQ(epochs_first.run({.learning_rate = 0.01, .epochs = 1, .budget_sample_gradients = 1000})
+                .last.epochs_done,
+            1);
   Session budget_first("sgd", kInner);
-  EXPECT_EQ(budget_first.run({.learning_rate = 0.01, .epochs = 9, .budget_sample_gradients = 96}).last.epoch,
-            1.5);
+  EXPECT_EQ(
+      budget_first.run({.learning_rate = 0.01, .epochs = 9, .budget_sample_gradients = 96}).last.epochs_done,
+      1.5);
 }
 
 TEST(Trainer, FollowsTheScheduleByEpochsAndByBudget) {
@@ -128,7 +135,8 @@ TEST(Trainer, WarmsUpWithTheOtherMethodAndItsLearningRate) {
 
 TEST(Trainer, EvaluatesWhenDueAndAtTheEnd) {
   Session session("sgd", kInner);
-  session.run({.learning_rate = 0.01, .epochs = 5, .eval_every = 2});
+  session.eval_every = 2;
+  session.run({.learning_rate = 0.01, .epochs = 5});
   std::vector<bool> evaluated;
   for (const auto& record : session.records) evaluated.push_back(record.test.has_value());
   EXPECT_EQ(evaluated, (std::vector<bool>{false, true, false, true, true}));
@@ -169,8 +177,32 @@ TEST(Trainer, EndsAtTheBoundaryWhereItIsAskedTo) {
   const TrainResult result = stopped.run({.learning_rate = 0.05, .epochs = 2});
   EXPECT_TRUE(result.is_interrupted);
   EXPECT_EQ(result.last.outer_steps, 2);
-  EXPECT_EQ(result.last.epoch, 0.5);
+  EXPECT_EQ(result.last.epochs_done, 0.5);
   EXPECT_TRUE(stopped.records.empty());
+}
+
+TEST(Trainer, CallsCallbacksInTheirOrderAndAsksAllOfThemWhetherToGoOn) {
+  struct Stopper : TrainCallback {
+    bool goes_on(const TrainState& state) override { return state.last.outer_steps < 5; }
+  } stopper;
+  Session session("sgd", kInner);
+  session.others = {&stopper};
+  int64_t seen = 0;
+  session.on_boundary = [&](const TrainState& state) {
+    seen = state.last.outer_steps;
+    return true;
+  };
+  const TrainResult result = session.run({.learning_rate = 0.01, .epochs = 2});
+  EXPECT_TRUE(result.is_interrupted);
+  EXPECT_EQ(seen, 5) << "the one behind the callback that ends the run is asked too";
+  Session whole("sgd", kInner);
+  struct Metric : TrainCallback {
+    void after_epoch(const EpochEnd& end) override { end.record.metrics.push_back({"metric", 2, {}, {}}); }
+  } metric;
+  whole.others = {&metric};
+  whole.run({.learning_rate = 0.01, .epochs = 1});
+  ASSERT_EQ(whole.records[0].metrics.size(), 1U) << "what one adds, the next one sees";
+  EXPECT_EQ(whole.records[0].metrics[0].name, "metric");
 }
 
 TEST(Trainer, SameSeedGivesTheSameBits) {

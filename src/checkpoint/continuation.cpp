@@ -1,0 +1,132 @@
+#include "checkpoint/continuation.h"
+
+#include <fmt/format.h>
+
+#include "checkpoint/storage.h"
+#include "config/config_fields.h"
+#include "config/config_toml.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+/// The records are lines of JSON objects.
+void require_records(const std::string& records, const RunLayout& layout) {
+  for (const std::string& line : split(records, '\n')) {
+    if (line.empty()) continue;
+    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto has_number = [&](const char* key) { return record.contains(key) && record[key].is_number(); };
+    const bool is_record = record.is_object() && has_number("epoch") && has_number("gradient_evaluations") &&
+                           has_number("sample_gradients") && has_number("seconds");
+    if (is_record) continue;
+    throw Error("the checkpoint's records are not those of a run",
+                {layout.checkpoint().string(), line, "it was made by another program"});
+  }
+}
+
+/// status.json as the program prints it.
+Json result_of(Json status) {
+  for (const char* key : {"format_version", "updated", "config_sha256", "metrics_sha256"}) status.erase(key);
+  return status;
+}
+
+/// Null when it is missing or damaged.
+Json read_provenance(const RunLayout& layout) {
+  if (!fs::exists(layout.provenance())) return {};
+  const Json provenance = Json::parse(read_file(layout.provenance()), nullptr, /*allow_exceptions=*/false);
+  return provenance.is_object() ? provenance : Json();
+}
+
+/// Threads that status.json says the run began with; 0 when it does not say.
+int threads_of(const Json& status) {
+  const Json threads = status.is_object() ? status.value("threads", Json()) : Json();
+  constexpr int kMost = 4096;
+  return threads.is_number_integer() && threads > 0 && threads <= kMost ? threads.get<int>() : 0;
+}
+
+/// The records may be behind metrics.jsonl, when the run was killed between the two, but not beside it.
+void note_damaged_metrics(const RunLayout& layout, const std::string& records,
+                          std::vector<std::string>& notes) {
+  const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
+  if (metrics.starts_with(records)) return;
+  notes.push_back(
+      fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
+}
+
+}  // namespace
+
+Continuation read_continuation(const RunLayout& layout) {
+  Continuation run;
+  Json status;
+  try {
+    status = read_status(layout);
+    if (status["status"] == "done" || status["status"] == "diverged") run.result = result_of(status);
+  } catch (const Error& problem) {
+    run.notes.push_back(fmt::format("{}: {}", layout.status().string(), problem.summary()));
+  }
+  if (!run.result.is_null()) {
+    run.config = parse_run_config(read_config(layout), layout.config().string());
+    return run;
+  }
+  if (auto loaded = load_checkpoint(layout)) {
+    if (!loaded->problem.empty()) {
+      run.notes.push_back(fmt::format("the newest checkpoint is damaged, so the one before it is used ({})",
+                                      loaded->problem));
+    }
+    run.checkpoint = std::move(loaded->checkpoint);
+    const RunIdentity& identity = run.checkpoint->identity;
+    run.config = parse_run_config(identity.config, layout.checkpoint().string());
+    run.threads = identity.threads;
+    run.records = run.checkpoint->records;
+    require_records(run.records, layout);
+    note_damaged_metrics(layout, run.records, run.notes);
+  } else {
+    run.config = parse_run_config(read_config(layout), layout.config().string());
+    run.threads = threads_of(status);
+  }
+  return run;
+}
+
+std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now) {
+  const Json then = read_provenance(layout);
+  if (then.is_null())
+    return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
+  std::vector<std::string> differences;
+  for (const char* key : {"commit", "libtorch", "processor", "threads", "device"}) {
+    if (!then.contains(key) || then[key] == now[key]) continue;
+    differences.push_back(
+        fmt::format("the run began with {} {} and goes on with {}: the last bits may differ from those of an "
+                    "uninterrupted run",
+                    key, then[key].dump(), now[key].dump()));
+  }
+  return differences;
+}
+
+void require_same_run(const RunConfig& config, const std::string& data, const Continuation& run,
+                      const RunLayout& layout) {
+  std::vector<std::string> differences;
+  for (const ConfigField& field : config_fields()) {
+    if (!field.decides_result || field.get(config) == field.get(run.config)) continue;
+    const auto shown = [&](const RunConfig& of) {
+      const std::string value = field.get(of);
+      return value.empty() ? std::string("not set") : value;
+    };
+    differences.push_back(
+        fmt::format("{} is {} and the run has {}", field.key, shown(config), shown(run.config)));
+  }
+  if (!differences.empty()) {
+    throw Error("the run in the directory has another configuration",
+                {layout.root.string(), join(differences, "; "),
+                 "leave these out to go on with it, or name another directory by --out"});
+  }
+  if (run.checkpoint && run.checkpoint->identity.data != data) {
+    throw Error(
+        "the training data is not what the run began with",
+        {config.dataset, "fingerprint " + data, "restore the files, or begin anew in another directory"});
+  }
+}
+
+}  // namespace batchplus

@@ -1,0 +1,28 @@
+#include "checkpoint/saver.h"
+
+#include "checkpoint/storage.h"
+
+namespace batchplus {
+
+CheckpointSaver::CheckpointSaver(const RunState& state, RunIdentity identity, CheckpointSchedule schedule,
+                                 const RunWriter* writer, std::function<int()> stop_signal)
+    : state_(state),
+      identity_(std::move(identity)),
+      schedule_(std::move(schedule)),
+      writer_(writer),
+      stop_signal_(std::move(stop_signal)) {}
+
+bool CheckpointSaver::goes_on(const TrainState& train) {
+  if (stop_signal_) signal_ = stop_signal_();
+  const bool is_due = signal_ != 0 || schedule_.is_due(train);
+  if (writer_ != nullptr && is_due) {
+    Checkpoint checkpoint = state_.capture(train);
+    checkpoint.identity = identity_;
+    checkpoint.records = writer_->records();
+    save_checkpoint(writer_->layout(), checkpoint);
+    schedule_.restart(train);
+  }
+  return signal_ == 0;
+}
+
+}  // namespace batchplus

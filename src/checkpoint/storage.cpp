@@ -1,0 +1,74 @@
+#include "checkpoint/storage.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "checkpoint/checkpoint_file.h"
+#include "networks/weight_file.h"
+#include "util/error.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+torch::Tensor to_tensor(const std::string& text) {
+  const torch::Tensor bytes = torch::empty({static_cast<int64_t>(text.size())}, torch::kUInt8);
+  std::copy(text.begin(), text.end(), bytes.data_ptr<uint8_t>());
+  return bytes;
+}
+
+std::string encode(const CheckpointContents& contents) {
+  NamedTensors entries = contents.tensors;
+  entries.emplace_back(kCheckpointText, to_tensor(contents.state.dump()));
+  entries.emplace_back(kCheckpointSha256, to_tensor(weights_sha256(entries)));
+  return encode_weights(entries);
+}
+
+}  // namespace
+
+CheckpointContents read_contents(const fs::path& path) {
+  CheckpointFile file = read_checkpoint_file(read_file(path), path.string());
+  CheckpointContents contents{Json::parse(file.text, nullptr, /*allow_exceptions=*/false),
+                              to_tensors(std::move(file.state))};
+  if (!contents.state.is_object()) {
+    throw Error("cannot read the checkpoint: its state is not JSON", {path.string(), "", ""});
+  }
+  return contents;
+}
+
+void save_checkpoint(const RunLayout& layout, const Checkpoint& checkpoint) {
+  save_contents(layout, {to_json(checkpoint), checkpoint.tensors});
+}
+
+void save_contents(const RunLayout& layout, const CheckpointContents& contents) {
+  PendingFile file(layout.checkpoint(), encode(contents));
+  read_contents(file.path());
+  if (fs::exists(layout.checkpoint())) {
+    std::error_code problem;
+    fs::rename(layout.checkpoint(), layout.previous_checkpoint(), problem);
+    if (problem) throw_system_error("cannot write file", layout.previous_checkpoint(), problem.value());
+  }
+  file.commit();
+}
+
+std::optional<LoadedCheckpoint> load_checkpoint(const RunLayout& layout) {
+  std::string problem;
+  for (const fs::path& path : {layout.checkpoint(), layout.previous_checkpoint()}) {
+    if (!fs::exists(path)) continue;
+    std::optional<CheckpointContents> file;
+    try {
+      file = read_contents(path);
+    } catch (const Error& damage) {
+      problem +=
+          fmt::format("{}{}: {}", problem.empty() ? "" : "; ", path.filename().string(), damage.summary());
+      continue;
+    }
+    return LoadedCheckpoint{to_checkpoint(file->state, std::move(file->tensors), path.string()), problem};
+  }
+  if (problem.empty()) return std::nullopt;
+  throw Error("no checkpoint of the run can be read",
+              {layout.root.string(), problem, "restore the files, or remove the directory to begin anew"});
+}
+
+}  // namespace batchplus

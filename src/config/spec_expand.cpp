@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/config_fields.h"
+#include "config/config_toml.h"
+#include "config/spec.h"
+#include "config/spec_table.h"
+#include "util/error.h"
+#include "util/table.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+using Cell = std::map<std::string, std::string>;
+
+/// Settings joined in the order in which they count.
+class Joined {
+ public:
+  void add(const SpecSettings& settings) {
+    for (const SpecSetting& setting : settings.config) set(setting);
+    if (settings.epochs_times) epochs_times_ *= *settings.epochs_times;
+    if (settings.repeats) repeats = *settings.repeats;
+  }
+  void add_scale(const SpecSettings& settings) {
+    for (const SpecSetting& setting : settings.config) set(setting);
+    scale_ = settings.epochs_times.value_or(1);
+    if (settings.repeats) repeats = std::min(repeats, *settings.repeats);
+  }
+  void set(const SpecSetting& setting) {
+    for (const ConfigField& field : config_fields()) {
+      if (field.key == setting.key) field.set(config, setting.text, setting.where);
+    }
+  }
+  /// The scaled number of epochs is rounded before a method's factor, so that N and 1.5 N stay in proportion.
+  void finish() {
+    if (!config.epochs || (epochs_times_ == 1 && scale_ == 1)) return;
+    const int64_t scaled = std::max<int64_t>(1, std::llround(scale_ * static_cast<double>(*config.epochs)));
+    config.epochs = std::max<int64_t>(1, std::llround(epochs_times_ * static_cast<double>(scaled)));
+  }
+
+  RunConfig config;
+  int64_t repeats = 1;
+
+ private:
+  double epochs_times_ = 1;
+  double scale_ = 1;
+};
+
+/// The values that the chosen key takes in a cell: one empty text where nothing is chosen.
+std::vector<std::string> choices_of(const Spec& spec, const Cell& cell) {
+  if (!spec.choice) return {""};
+  const SpecChoice& choice = *spec.choice;
+  const bool is_same = !choice.same_for.labels.empty() && choice.same_for.holds(cell);
+  return choice.when.holds(cell) || is_same ? choice.values : std::vector<std::string>{""};
+}
+
+/// A choice on validation data needs some.
+void require_validation(const Spec& spec, const RunConfig& config) {
+  if (!spec.choice || spec.choice->by != "validation_accuracy" || config.validation > 0) return;
+  throw Error("there is no validation data to choose by",
+              {"[choose]", spec.choice->key, "set validation = N in [base], or by = \"test_accuracy\""});
+}
+
+}  // namespace
+
+bool SpecCondition::holds(const Cell& cell) const {
+  return std::all_of(labels.begin(), labels.end(), [&](const auto& entry) {
+    const auto& [axis, allowed] = entry;
+    return std::find(allowed.begin(), allowed.end(), cell.at(axis)) != allowed.end();
+  });
+}
+
+bool SpecScale::keeps(const Cell& cell) const {
+  return only.empty() || std::any_of(only.begin(), only.end(),
+                                     [&](const SpecCondition& condition) { return condition.holds(cell); });
+}
+
+const SpecScale& find_scale(const Spec& spec, const std::string& name) {
+  return find_row(spec.scales, name, "scale of this spec", "--scale");
+}
+
+void set_everywhere(Spec& spec, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos) {
+    throw Error("not an assignment", {"--set", assignment, "write --set dataset=fashion-mnist"});
+  }
+  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "--set"};
+  std::vector<std::string> keys = spec_config_keys();
+  if (setting.key == kRepeats) {
+    spec.last.repeats = parse_repeats(setting.text, fmt::format("--set {}", kRepeats));
+    return;
+  }
+  for (const ConfigField& field : config_fields()) {
+    if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
+    RunConfig scratch;
+    field.set(scratch, setting.text, fmt::format("--set {}", setting.key));
+    spec.last.config.push_back(setting);
+    return;
+  }
+  keys.emplace_back(kRepeats);
+  throw Error("unknown key", {"--set", setting.key, suggest_name(setting.key, keys)});
+}
+
+std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
+  const SpecScale& scale = find_scale(spec, scale_name);
+  std::vector<SpecRun> runs;
+  std::vector<size_t> position(spec.axes.size(), 0);
+  for (bool is_done = false; !is_done;) {
+    Cell cell;
+    Joined joined;
+    joined.add(spec.base);
+    for (size_t i = 0; i < spec.axes.size(); ++i) {
+      const SpecAxisValue& value = spec.axes[i].values[position[i]];
+      cell[spec.axes[i].name] = value.label;
+      joined.add(value.settings);
+    }
+    const bool is_excluded = std::any_of(spec.excludes.begin(), spec.excludes.end(),
+                                         [&](const SpecCondition& exclude) { return exclude.holds(cell); });
+    if (!is_excluded && scale.keeps(cell)) {
+      for (const SpecOverride& change : spec.overrides) {
+        if (change.when.holds(cell)) joined.add(change.settings);
+      }
+      joined.add_scale(scale.settings);
+      joined.add(spec.last);
+      joined.finish();
+      require_validation(spec, joined.config);
+      for (const std::string& choice : choices_of(spec, cell)) {
+        if (!choice.empty()) joined.set({spec.choice->key, choice, spec.choice->key});
+        for (int64_t repeat = 0; repeat < joined.repeats; ++repeat) {
+          RunConfig config = joined.config;
+          config.seed += repeat;
+          runs.push_back({config_id(config), cell, choice, config});
+        }
+      }
+    }
+    // The last axis turns fastest.
+    is_done = true;
+    for (size_t i = spec.axes.size(); i-- > 0;) {
+      if (++position[i] < spec.axes[i].values.size()) {
+        is_done = false;
+        break;
+      }
+      position[i] = 0;
+    }
+  }
+  if (runs.empty()) {
+    throw Error("the spec has no runs at this scale", {"--scale", scale_name, "everything is excluded"});
+  }
+  return runs;
+}
+
+}  // namespace batchplus

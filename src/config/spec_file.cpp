@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config/config_fields.h"
+#include "config/spec.h"
+#include "config/spec_table.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+/// Every config key of the table, each checked by setting it.
+SpecSettings read_settings(const SpecTable& reader) {
+  SpecSettings settings;
+  for (const auto& [key, node] : reader.table()) {
+    const std::string name(key.str());
+    const std::string where = reader.where(key);
+    if (name == "epochs_times") {
+      settings.epochs_times = parse_number(scalar_text(node, where, name), where);
+      if (!(*settings.epochs_times > 0))
+        throw Error("value out of range", {where, name, "must be more than zero"});
+      continue;
+    }
+    if (name == kRepeats) {
+      settings.repeats = parse_repeats(scalar_text(node, where, name), where);
+      continue;
+    }
+    const auto& fields = config_fields();
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&](const ConfigField& row) { return row.key == name; });
+    if (field == fields.end()) continue;
+    RunConfig scratch;
+    const std::string place = fmt::format("{}, {}", where, name);
+    const std::string text = scalar_text(node, where, name);
+    field->set(scratch, text, place);
+    settings.config.push_back({name, text, place});
+  }
+  return settings;
+}
+
+/// {axis = "label"} or {axis = ["label", ...]}, checked against the axes.
+SpecCondition read_condition(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  SpecCondition condition;
+  std::vector<std::string> names;
+  for (const SpecAxis& axis : axes) names.push_back(axis.name);
+  for (const auto& [key, node] : reader.table()) {
+    const std::string name(key.str());
+    const std::string where = reader.where(key);
+    const auto axis = std::find_if(axes.begin(), axes.end(),
+                                   [&](const SpecAxis& candidate) { return candidate.name == name; });
+    if (axis == axes.end()) throw Error("there is no such axis", {where, name, suggest_name(name, names)});
+    std::vector<std::string> known;
+    for (const SpecAxisValue& value : axis->values) known.push_back(value.label);
+    std::vector<std::string>& labels = condition.labels[name];
+    const auto add = [&](const toml::node& element) {
+      const std::string label = scalar_text(element, where, name);
+      if (std::find(known.begin(), known.end(), label) == known.end()) {
+        throw Error("the axis has no such label", {where, label, suggest_name(label, known)});
+      }
+      labels.push_back(label);
+    };
+    if (const auto* list = node.as_array()) {
+      for (const auto& element : *list) add(element);
+    } else {
+      add(node);
+    }
+  }
+  return condition;
+}
+
+SpecCondition read_when(const SpecTable& reader, const std::string& name, const std::vector<SpecAxis>& axes) {
+  const auto when = reader.inner_table(name);
+  return when ? read_condition(*when, axes) : SpecCondition{};
+}
+
+SpecAxis read_axis(const SpecTable& reader) {
+  reader.allow({"name", "value"}, false);
+  SpecAxis axis{reader.required_text("name"), {}};
+  std::set<std::string> labels;
+  for (const SpecTable& row : reader.tables("value")) {
+    row.allow({"label", "epochs_times", "repeats"}, true);
+    SpecAxisValue value{row.required_text("label"), read_settings(row)};
+    if (!labels.insert(value.label).second) {
+      throw Error("two values of an axis have the same label", {row.where(), value.label, "name them apart"});
+    }
+    axis.values.push_back(std::move(value));
+  }
+  if (axis.values.empty()) {
+    throw Error("an axis without values", {reader.where(), axis.name, "add [[axis.value]] below it"});
+  }
+  return axis;
+}
+
+/// No key may be set by two axes: which one counts would depend on their order.
+void require_separate_keys(const std::vector<SpecAxis>& axes) {
+  std::map<std::string, std::pair<std::string, std::string>> owners;
+  for (const SpecAxis& axis : axes) {
+    for (const SpecAxisValue& value : axis.values) {
+      for (const SpecSetting& setting : value.settings.config) {
+        const auto [owner, is_new] = owners.try_emplace(setting.key, axis.name, setting.where);
+        if (is_new || owner->second.first == axis.name) continue;
+        throw Error("two axes set one key",
+                    {setting.where, fmt::format("'{}' and '{}'", owner->second.first, axis.name),
+                     "put it on one of them, or into an [[override]]"});
+      }
+    }
+  }
+}
+
+/// The cell that decides for another one has one label on each axis that `same_for` names.
+void require_decider(const SpecTable& reader, const SpecChoice& choice) {
+  for (const auto& [axis, labels] : choice.same_for.labels) {
+    const auto decider = choice.when.labels.find(axis);
+    if (decider != choice.when.labels.end() && decider->second.size() == 1) continue;
+    throw Error("it is not clear which cell decides",
+                {reader.place_of("same_for"), axis, fmt::format("let 'when' name one label of {}", axis)});
+  }
+}
+
+SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  reader.allow({"key", "values", "when", "same_for", "by"}, false);
+  SpecChoice choice;
+  choice.key = reader.required_text("key");
+  const std::vector<std::string> keys = spec_config_keys();
+  if (std::find(keys.begin(), keys.end(), choice.key) == keys.end()) {
+    throw Error("unknown key", {reader.place_of("key"), choice.key, suggest_name(choice.key, keys)});
+  }
+  const auto* values = reader.table().get("values");
+  const auto* list = values == nullptr ? nullptr : values->as_array();
+  if (list == nullptr || list->empty()) {
+    throw Error("nothing to choose from", {reader.where(), "values", "write values = [0.5, 1.0]"});
+  }
+  for (const auto& value : *list) {
+    choice.values.push_back(scalar_text(value, reader.position(value.source().begin), "values"));
+  }
+  choice.when = read_when(reader, "when", axes);
+  choice.same_for = read_when(reader, "same_for", axes);
+  require_decider(reader, choice);
+  choice.by = reader.text("by", "validation_accuracy");
+  if (choice.by != "validation_accuracy" && choice.by != "test_accuracy") {
+    throw Error("not one of the choices",
+                {reader.place_of("by"), choice.by, "validation_accuracy or test_accuracy"});
+  }
+  return choice;
+}
+
+/// One condition, or a list of them.
+std::vector<SpecCondition> read_only(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  if (!reader.has("only")) return {};
+  if (!reader.table().get("only")->is_array()) return {read_when(reader, "only", axes)};
+  std::vector<SpecCondition> conditions;
+  for (const SpecTable& row : reader.tables("only")) conditions.push_back(read_condition(row, axes));
+  return conditions;
+}
+
+SpecScale read_scale(const std::string& name, const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  reader.allow({"only", "epochs_times", "repeats", "train_limit", "test_limit", "validation",
+                "metrics_samples", "metrics_every", "eval_every"},
+               false);
+  return {name, read_settings(reader), read_only(reader, axes)};
+}
+
+/// "label/label/..." = mean or [mean, std].
+PublishedCells read_published_cells(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  PublishedCells published;
+  for (const auto& [key, node] : reader.table()) {
+    if (node.is_table()) continue;
+    const std::string name(key.str());
+    const std::string where = reader.where(key);
+    const auto labels = split(name, '/');
+    bool is_cell = labels.size() == axes.size();
+    for (size_t i = 0; is_cell && i < axes.size(); ++i) {
+      is_cell = std::any_of(axes[i].values.begin(), axes[i].values.end(),
+                            [&](const SpecAxisValue& value) { return value.label == labels[i]; });
+    }
+    if (!is_cell) {
+      std::vector<std::string> names;
+      for (const SpecAxis& axis : axes) names.push_back(axis.name);
+      throw Error("not a cell of the grid", {where, name, "a label of each axis: " + join(names, "/")});
+    }
+    const auto number = [&](const toml::node& element) {
+      return parse_number(scalar_text(element, where, name), where);
+    };
+    PublishedValue value;
+    if (const auto* list = node.as_array()) {
+      if (list->size() != 2) throw Error("wrong type", {where, name, "expected a mean, or [mean, std]"});
+      value = {number(*list->get(0)), number(*list->get(1))};
+    } else {
+      value.mean = number(node);
+    }
+    published[labels] = value;
+  }
+  return published;
+}
+
+/// Test accuracies, and each other quantity in a table of its own: [published.seconds].
+std::map<std::string, PublishedCells> read_published(const SpecTable& reader,
+                                                     const std::vector<SpecAxis>& axes) {
+  std::map<std::string, PublishedCells> published = {{"test_accuracy", read_published_cells(reader, axes)}};
+  for (const auto& [key, node] : reader.table()) {
+    const std::string name(key.str());
+    if (node.is_table()) published[name] = read_published_cells(*reader.inner_table(name), axes);
+  }
+  return published;
+}
+
+ReportOptions read_report(const SpecTable& reader) {
+  reader.allow({"tables", "curves", "x", "smooth"}, false);
+  ReportOptions report;
+  report.tables = reader.texts("tables", report.tables);
+  report.curves = reader.texts("curves", report.curves);
+  report.x = reader.text("x", report.x);
+  const std::vector<std::string> axes = {"epochs", "evaluations", "seconds", "loss"};
+  if (std::find(axes.begin(), axes.end(), report.x) == axes.end()) {
+    throw Error("not one of the choices", {reader.place_of("x"), report.x, suggest_name(report.x, axes)});
+  }
+  if (const auto* smooth = reader.table().get("smooth")) {
+    const std::string where = reader.place_of("smooth");
+    report.smooth = parse_integer(scalar_text(*smooth, where, "smooth"), where);
+    if (report.smooth < 1) throw Error("value out of range", {where, "smooth", "must be one or more"});
+  }
+  return report;
+}
+
+}  // namespace
+
+Spec parse_spec(std::string_view text, const std::string& where) {
+  toml::table table;
+  try {
+    table = toml::parse(text, where);
+  } catch (const toml::parse_error& problem) {
+    const auto& position = problem.source().begin;
+    throw Error("not valid TOML", {fmt::format("{}:{}:{}", where, position.line, position.column),
+                                   std::string(problem.description()), "see https://toml.io for the syntax"});
+  }
+  const SpecTable reader(table, where);
+  Spec spec;
+  if (reader.has("extends")) {
+    // The same grid under another title, perhaps with less in it.
+    reader.allow({"title", "extends", "exclude", "report"}, false);
+    const std::filesystem::path other =
+        std::filesystem::path(where).parent_path() / reader.text("extends", "");
+    if (std::filesystem::weakly_canonical(other) == std::filesystem::weakly_canonical(where)) {
+      throw Error("a spec extends itself",
+                  {reader.place_of("extends"), reader.text("extends", ""), "name another one"});
+    }
+    spec = read_spec(other);
+  } else {
+    reader.allow({"title", "equal_budget", "base", "axis", "override", "exclude", "choose", "scale",
+                  "published", "report"},
+                 false);
+  }
+  spec.title = reader.required_text("title");
+  if (const auto base = reader.inner_table("base")) {
+    base->allow({"repeats"}, true);
+    spec.base = read_settings(*base);
+  }
+  std::set<std::string> names;
+  for (const SpecTable& axis : reader.tables("axis")) {
+    spec.axes.push_back(read_axis(axis));
+    if (names.insert(spec.axes.back().name).second) continue;
+    throw Error("two axes have the same name", {axis.where(), spec.axes.back().name, "name them apart"});
+  }
+  require_separate_keys(spec.axes);
+  for (const SpecTable& row : reader.tables("override")) {
+    row.allow({"when", "epochs_times", "repeats"}, true);
+    spec.overrides.push_back({read_when(row, "when", spec.axes), read_settings(row)});
+  }
+  for (const SpecTable& row : reader.tables("exclude"))
+    spec.excludes.push_back(read_condition(row, spec.axes));
+  if (const auto choice = reader.inner_table("choose")) spec.choice = read_choice(*choice, spec.axes);
+  if (reader.has("equal_budget")) {
+    spec.equal_budget_axis = reader.text("equal_budget", "");
+    if (!names.contains(spec.equal_budget_axis)) {
+      throw Error("there is no such axis",
+                  {reader.place_of("equal_budget"), spec.equal_budget_axis,
+                   suggest_name(spec.equal_budget_axis, {names.begin(), names.end()})});
+    }
+  }
+  if (const auto scales = reader.inner_table("scale")) {
+    for (const auto& [key, node] : scales->table()) {
+      const std::string name(key.str());
+      const auto scale = scales->inner_table(name);
+      spec.scales.push_back(read_scale(name, *scale, spec.axes));
+    }
+  }
+  if (spec.scales.empty()) spec.scales.push_back({.name = "full"});
+  if (const auto published = reader.inner_table("published"))
+    spec.published = read_published(*published, spec.axes);
+  if (const auto report = reader.inner_table("report")) spec.report = read_report(*report);
+  return spec;
+}
+
+Spec read_spec(const std::filesystem::path& path) {
+  Spec spec = parse_spec(read_file(path), path.string());
+  spec.name = path.stem().string();
+  return spec;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,110 @@
+#include "config/sweep_file.h"
+
+#include <fmt/format.h>
+
+#include "util/error.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+/// The format that this program writes and reads.
+constexpr int kFormatVersion = 1;
+
+Json cell_json(const SweepFile& sweep, const std::vector<std::string>& labels) {
+  Json cell = Json::object();
+  for (size_t a = 0; a < sweep.axes.size(); ++a) cell[sweep.axes[a].name] = labels.at(a);
+  return cell;
+}
+
+std::vector<std::string> labels_in(const SweepFile& sweep, const Json& cell) {
+  std::vector<std::string> labels;
+  for (const SweepFile::Axis& axis : sweep.axes) labels.push_back(cell.at(axis.name));
+  return labels;
+}
+
+ReportOptions report_options(const Json& json) {
+  return {.tables = json.at("tables"),
+          .curves = json.at("curves"),
+          .x = json.at("x"),
+          .smooth = json.at("smooth")};
+}
+
+SweepFile from_json(const Json& json) {
+  SweepFile sweep{.name = json.at("name"),
+                  .title = json.at("title"),
+                  .scale = json.at("scale"),
+                  .note = json.at("note"),
+                  .settings = json.at("set")};
+  if (json.contains("choice")) {
+    sweep.choice_key = json["choice"].at("key");
+    sweep.choice_by = json["choice"].at("by");
+  }
+  sweep.report = report_options(json.at("report"));
+  for (const Json& axis : json.at("axes")) sweep.axes.push_back({axis.at("name"), axis.at("labels")});
+  for (const Json& row : json.at("runs")) {
+    SweepFile::Run run{row.at("id"), row.at("seed"), labels_in(sweep, row.at("cell"))};
+    if (row.contains("choice")) {
+      run.choice = row["choice"];
+      run.decided_by = labels_in(sweep, row.at("decided_by"));
+    }
+    sweep.runs.push_back(std::move(run));
+  }
+  for (const Json& row : json.at("published")) {
+    PublishedValue value{row.at("mean")};
+    if (row.contains("std")) value.std = row["std"].get<double>();
+    sweep.published.push_back({row.at("quantity"), labels_in(sweep, row.at("cell")), value});
+  }
+  return sweep;
+}
+
+}  // namespace
+
+Json to_json(const SweepFile& sweep) {
+  Json json = {{"format_version", kFormatVersion},
+               {"name", sweep.name},
+               {"title", sweep.title},
+               {"scale", sweep.scale},
+               {"note", sweep.note},
+               {"set", sweep.settings}};
+  if (!sweep.choice_key.empty()) json["choice"] = {{"key", sweep.choice_key}, {"by", sweep.choice_by}};
+  json["report"] = {{"tables", sweep.report.tables},
+                    {"curves", sweep.report.curves},
+                    {"x", sweep.report.x},
+                    {"smooth", sweep.report.smooth}};
+  json["axes"] = Json::array();
+  for (const auto& [name, labels] : sweep.axes) json["axes"].push_back({{"name", name}, {"labels", labels}});
+  json["runs"] = Json::array();
+  for (const SweepFile::Run& run : sweep.runs) {
+    Json row = {{"id", run.id}, {"seed", run.seed}, {"cell", cell_json(sweep, run.labels)}};
+    if (!run.choice.empty()) {
+      row["choice"] = run.choice;
+      row["decided_by"] = cell_json(sweep, run.decided_by);
+    }
+    json["runs"].push_back(std::move(row));
+  }
+  json["published"] = Json::array();
+  for (const auto& [quantity, labels, value] : sweep.published) {
+    Json row = {{"quantity", quantity}, {"cell", cell_json(sweep, labels)}, {"mean", value.mean}};
+    if (value.std) row["std"] = *value.std;
+    json["published"].push_back(std::move(row));
+  }
+  return json;
+}
+
+SweepFile read_sweep_file(const std::filesystem::path& path) {
+  const char* hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again";
+  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  try {
+    const Json& version = json.at("format_version");
+    if (version != kFormatVersion) {
+      throw Error("the sweep has a format that this program does not know",
+                  {path.string(), version.dump(), "use a newer batchplus"});
+    }
+    return from_json(json);
+  } catch (const Json::exception& problem) {
+    throw Error("not the description of a sweep", {path.string(), problem.what(), hint});
+  }
+}
+
+}  // namespace batchplus

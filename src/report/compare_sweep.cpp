@@ -1,0 +1,53 @@
+#include "report/compare_sweep.h"
+
+#include "config/sweep_file.h"
+#include "store/sweep_directory.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+std::map<std::string, PublishedValue> published_for(const SweepFile& sweep,
+                                                    const std::vector<std::string>& labels) {
+  std::map<std::string, PublishedValue> values;
+  for (const SweepFile::Published& row : sweep.published) {
+    find_quantity(row.quantity, "published");
+    if (row.labels == labels) values[row.quantity] = row.value;
+  }
+  return values;
+}
+
+}  // namespace
+
+Comparison compare_sweep(const std::filesystem::path& root) {
+  const SweepDirectory directory{root};
+  if (!std::filesystem::exists(directory.description())) {
+    throw Error("there is no sweep here",
+                {root.string(), "it has no sweep.json",
+                 "'batchplus sweep SPEC' writes it, also for runs that are finished"});
+  }
+  const SweepFile sweep = read_sweep_file(directory.description());
+  Comparison comparison{.name = sweep.name,
+                        .title = sweep.title,
+                        .scale = sweep.scale,
+                        .scale_note = sweep.note,
+                        .choice_key = sweep.choice_key,
+                        .choice_by = sweep.choice_by,
+                        .options = sweep.report};
+  for (const auto& [name, labels] : sweep.axes) comparison.axes.push_back({name, labels});
+  std::map<std::pair<std::vector<std::string>, std::string>, size_t> places;
+  for (const SweepFile::Run& run : sweep.runs) {
+    const auto [place, is_new] = places.try_emplace({run.labels, run.choice}, comparison.cells.size());
+    if (is_new) {
+      comparison.cells.push_back({.labels = run.labels,
+                                  .published = published_for(sweep, run.labels),
+                                  .choice = run.choice,
+                                  .decided_by = run.decided_by});
+    }
+    comparison.cells[place->second].runs.push_back(
+        {.id = run.id, .seed = run.seed, .directory = directory.run(run.id)});
+  }
+  return comparison;
+}
+
+}  // namespace batchplus

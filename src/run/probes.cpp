@@ -1,0 +1,51 @@
+#include "run/probes.h"
+
+#include <algorithm>
+
+#include "util/clock.h"
+
+namespace batchplus {
+
+Probes::Probes(const RunPlan& plan, Measurer::Subject subject, Progress& progress)
+    : plan_(plan), subject_(subject), progress_(progress) {
+  if (!plan_.metric_groups.empty()) make_measurer().require_possible(plan_.metric_groups);
+}
+
+void Probes::after_epoch(const EpochEnd& end) {
+  if (plan_.metric_groups.empty()) return;
+  const Stopwatch stopwatch;
+  end.record.metrics = measure(end.is_due(plan_.metrics_every));
+  end.record.metrics_seconds += stopwatch.seconds();
+}
+
+Measurer Probes::make_measurer() {
+  return Measurer(subject_, plan_.measuring, [&](double done, double total, const std::string& label) {
+    progress_.update(done, total, label);
+  });
+}
+
+void Probes::watch(Method& method) {
+  if (std::find(plan_.metric_groups.begin(), plan_.metric_groups.end(), kControlVariateGroup) ==
+      plan_.metric_groups.end())
+    return;
+  method.set_before_step([this](int64_t t, const EstimateTerms& estimate) {
+    control_variate_.add(t, estimate, subject_.parameters.values());
+  });
+}
+
+std::vector<Quantity> Probes::measure(bool is_due) {
+  std::vector<Quantity> quantities;
+  if (is_due) {
+    Measurer measurer = make_measurer();
+    quantities = measure_groups(measurer, plan_.metric_groups);
+    for (const std::string& note : measurer.notes) {
+      if (told_.insert(note).second) progress_.print_line("note: " + note);
+    }
+  }
+  if (const auto diagnostics = control_variate_.take()) {
+    for (Quantity& quantity : to_quantities(*diagnostics)) quantities.push_back(std::move(quantity));
+  }
+  return quantities;
+}
+
+}  // namespace batchplus

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "util/json.h"
+
+namespace batchplus {
+
+/// What ran: program version and commit, library versions, compiler, processor, threads, device.
+Json provenance(const std::string& device);
+
+}  // namespace batchplus

@@ -1,0 +1,96 @@
+#include "run/run.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "checkpoint/saver.h"
+#include "config/config_toml.h"
+#include "networks/weight_file.h"
+#include "run/progress_lines.h"
+#include "run/record_keeper.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+/// The result, but for what needs the model. `record` is the last one.
+Json result_json(const std::string& status, const Json& record, const TrainResult& trained,
+                 const GradientBudget& budget) {
+  Json result = {{"status", status}};
+  result.update(record);
+  result["epochs"] = result["epoch"];
+  result.erase("epoch");
+  result["sample_forwards"] = budget.sample_forwards();
+  const double seconds = record.at("seconds");
+  result["samples_per_second"] = number_or_null(record.at("sample_gradients").get<double>() / seconds);
+  if (trained.best_test_accuracy) result["best_test_accuracy"] = *trained.best_test_accuracy;
+  return result;
+}
+
+}  // namespace
+
+Run::Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environment)
+    : plan_(plan),
+      data_(data),
+      environment_(environment),
+      progress_({.unit = "samples", .is_quiet = environment.is_quiet}),
+      parts_(plan, data, environment.device),
+      evaluator_(parts_.model, data.views, plan.data.normalization, environment.device, plan.eval_every),
+      probes_(plan,
+              {parts_.model, parts_.parameters, data.views.train, data.views.test, plan.data.normalization,
+               environment.device},
+              progress_),
+      state_{parts_.model,    parts_.parameters,        parts_.oracle, parts_.budget, parts_.method,
+             parts_.warmup(), probes_.control_variate()} {
+  probes_.watch(parts_.method);
+}
+
+void Run::restore(const Checkpoint& checkpoint, const std::string& where) {
+  state_.restore(checkpoint, where);
+  start_ = checkpoint.train;
+}
+
+RunOutcome Run::train(RunWriter* writer) {
+  progress_.count_from(static_cast<double>(start_.last.sample_gradients));
+  ProgressLines lines(progress_, environment_.on_progress);
+  RecordKeeper records(writer, plan_.method.sizes.inner_batch);
+  if (environment_.has_tensorboard) records.add_events(to_toml(plan_.complete));
+  CheckpointSaver saver(state_,
+                        {result_toml(plan_.complete), fingerprint(data_.views.train), at::get_num_threads()},
+                        plan_.checkpoints, writer, environment_.stop_signal);
+  saver.begin(start_);
+  Trainer trainer({parts_.batches, parts_.oracle, parts_.budget, parts_.method, parts_.warmup()}, plan_.train,
+                  {&evaluator_, &probes_, &lines, &records, &saver});
+  const TrainResult trained = trainer.run(start_);
+  progress_.clear();
+  return conclude(trained, records.last(), writer, saver.signal());
+}
+
+RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer, int signal) {
+  const bool is_done = !trained.is_diverged && !trained.is_interrupted;
+  const std::string status = is_done ? "done" : trained.is_diverged ? "diverged" : "interrupted";
+  const Json record = is_done ? last_record : record_json(trained.last, plan_.method.sizes.inner_batch);
+  if (record.is_null()) {
+    throw Error("the checkpoint of a run that is over has no records", {plan_.complete.out, "", ""});
+  }
+  Json result = result_json(status, record, trained, parts_.budget);
+  const StateDict weights = state_dict(*parts_.model.module);
+  if (is_done) {
+    const Evaluation train = evaluator_.evaluate_on(data_.views.train);
+    result["train_loss"] = number_or_null(train.loss);
+    result["train_accuracy"] = train.accuracy;
+  }
+  result["threads"] = at::get_num_threads();
+  result["weights_sha256"] = weights_sha256(weights);
+  // Weights that are not finite are of no use, and must not replace a file that is.
+  const std::string& copy = plan_.complete.save_weights;
+  if (is_done && !copy.empty()) write_weights(copy, weights);
+  if (writer != nullptr) {
+    if (is_done) write_weights(writer->layout().weights(), weights);
+    writer->set_status(status, result);
+    if (is_done) std::filesystem::remove(writer->layout().previous_checkpoint());
+  }
+  return {result, trained.is_diverged, trained.is_interrupted ? signal : 0};
+}
+
+}  // namespace batchplus

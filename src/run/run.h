@@ -1,0 +1,77 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "checkpoint/continuation.h"
+#include "checkpoint/run_state.h"
+#include "run/evaluator.h"
+#include "run/probes.h"
+#include "run/run_parts.h"
+#include "store/run_directory.h"
+
+namespace batchplus {
+
+/// How a run is carried out, as opposed to what it computes.
+struct RunEnvironment {
+  torch::Device device = torch::kCPU;
+  /// 0: as many as are set, but for a run that is resumed those that it began with. Sums in another order
+  /// have other last bits.
+  int threads = 0;
+  bool is_quiet = false;
+  /// Also writes events for TensorBoard into the run directory.
+  bool has_tensorboard = false;
+  /// Goes on with the run of the directory, if there is one.
+  bool is_resuming = false;
+  /// A signal's number when the run should save itself and stop, else 0; may be empty.
+  std::function<int()> stop_signal = nullptr;
+  /// Told the share of the run that is done; may be empty.
+  std::function<void(double fraction)> on_progress = nullptr;
+};
+
+struct RunOutcome {
+  /// The keys that docs/run-directory.md and `train --json` promise.
+  Json result;
+  bool is_diverged = false;
+  /// What interrupted it; 0 when it ended by itself.
+  int signal = 0;
+};
+
+/// One training run. It is built, restored if it goes on from a checkpoint, trained and concluded. A run that
+/// is interrupted, at any moment and by whatever, ends with the same bits once it is resumed.
+class Run {
+ public:
+  /// A new one. Everything that can be wrong with the plan is an Error here. Plan, data and environment
+  /// outlive the run.
+  Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environment);
+
+  /// Takes over where a checkpoint left off. `where` names it.
+  void restore(const Checkpoint& checkpoint, const std::string& where);
+  /// Passes over the training samples that are done.
+  double epochs_done() const { return start_.last.epochs_done; }
+
+  /// Trains to the end, or until a signal asks for it, writing as it goes. `writer`: of the run directory,
+  /// which has begun or goes on; null without one.
+  RunOutcome train(RunWriter* writer);
+
+  Progress& progress() { return progress_; }
+
+ private:
+  RunOutcome conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer, int signal);
+
+  const RunPlan& plan_;
+  const RunData& data_;
+  const RunEnvironment& environment_;
+  Progress progress_;
+  RunParts parts_;
+  Evaluator evaluator_;
+  Probes probes_;
+  RunState state_;
+  TrainState start_;
+};
+
+/// Resolves the config, loads its data and runs it, from the beginning or, where the environment says so,
+/// from what the directory holds. What can be wrong with the config is checked before anything is written.
+RunOutcome run_training(const RunConfig& config, const RunEnvironment& environment);
+
+}  // namespace batchplus

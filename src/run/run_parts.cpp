@@ -1,0 +1,45 @@
+#include "run/run_parts.h"
+
+#include <fmt/format.h>
+
+#include "networks/weight_file.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+/// The plan's network with its initial weights, on the device.
+Model initial_network(const NetworkPlan& plan, torch::Device device) {
+  Model model = build_network(plan);
+  if (!plan.init.empty()) load_weights(*model.module, read_weight_file(plan.init), plan.init);
+  model.module->to(device);
+  return model;
+}
+
+void require_affordable(const TrainOptions& options, const Method& method) {
+  const int64_t cost = method.cost(method.outer_batch_size());
+  if (!options.budget_sample_gradients || cost <= *options.budget_sample_gradients) return;
+  throw Error("the budget does not allow a single outer batch",
+              {"budget_epochs", fmt::format("{} sample gradients", *options.budget_sample_gradients),
+               fmt::format("one outer batch costs {}", cost)});
+}
+
+}  // namespace
+
+RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device device)
+    : model(initial_network(plan.network, device)),
+      parameters(*model.module),
+      oracle(model, parameters, budget),
+      method(build_method(plan.method, oracle)),
+      source(data.views.train, ImageTransform(plan.data.normalization, plan.data.is_augmented),
+             {.seed = plan.network.seed,
+              .sampling = plan.data.sampling,
+              .inner_size = plan.method.sizes.inner_batch,
+              .device = device,
+              .memory_format = model.memory_format}),
+      batches(source) {
+  if (plan.warmup_method) warmup_method.emplace(build_method(*plan.warmup_method, oracle));
+  require_affordable(plan.train, warmup_method ? *warmup_method : method);
+}
+
+}  // namespace batchplus

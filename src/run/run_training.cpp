@@ -1,0 +1,122 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "config/config_toml.h"
+#include "run/memory_estimate.h"
+#include "run/provenance.h"
+#include "run/run.h"
+#include "util/error.h"
+
+namespace batchplus {
+namespace {
+
+/// Computes with so many threads until the end of the scope; 0: with those that are set.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(at::get_num_threads()) {
+    if (threads > 0) at::set_num_threads(threads);
+  }
+  ~ThreadCount() { at::set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+/// What only makes sense with a run directory.
+void require_directory(const RunConfig& config, const RunEnvironment& environment) {
+  if (!config.out.empty()) return;
+  if (environment.has_tensorboard) {
+    throw Error("event files go into a run directory", {"tensorboard", "", "name one with --out"});
+  }
+  if (environment.is_resuming) {
+    throw Error("only a run with a directory can be resumed", {"resume", "", "name it with --out"});
+  }
+}
+
+/// The plan as far as it can be made before the dataset is read: what is wrong with the config shows here. A
+/// folder of pictures says how many there are only then, and has enough until then.
+RunPlan resolve_before_loading(const RunConfig& config, DatasetInfo info) {
+  constexpr int64_t kEnough = int64_t{1} << 40;
+  if (info.train_samples == 0) info.train_samples = kEnough;
+  return resolve(config, info);
+}
+
+/// A run directory to go on with.
+struct Earlier {
+  RunWriter writer;
+  Continuation continuation;
+};
+
+std::optional<Earlier> open_earlier(const RunConfig& config, const RunEnvironment& environment) {
+  if (!environment.is_resuming || !RunLayout{config.out}.holds_run()) return std::nullopt;
+  RunWriter writer(config.out);
+  Continuation continuation = read_continuation(writer.layout());
+  return Earlier{std::move(writer), std::move(continuation)};
+}
+
+void tell(const Continuation& earlier, const std::vector<std::string>& differences, Run& run) {
+  for (const auto* notes : {&earlier.notes, &differences}) {
+    for (const std::string& note : *notes) run.progress().print_line("note: " + note);
+  }
+  run.progress().print_line(fmt::format("resumed after {:.4g} epochs", run.epochs_done()));
+}
+
+/// An Error of a run that had begun: the input was fine, and what was saved is still there.
+Error after_start(const Error& problem, const RunWriter* writer) {
+  Error::Details details = problem.details();
+  if (writer != nullptr) {
+    details.hint += fmt::format("{}what was saved is intact: go on with --resume --out {}",
+                                details.hint.empty() ? "" : "; ", writer->layout().root.string());
+  }
+  return Error(problem.summary(), details, Error::kFailure);
+}
+
+}  // namespace
+
+RunOutcome run_training(const RunConfig& config, const RunEnvironment& environment) {
+  const DatasetInfo info = find_dataset(config.dataset);
+  const RunPlan early = resolve_before_loading(config, info);
+  require_directory(config, environment);
+  std::optional<Earlier> earlier = open_earlier(config, environment);
+  const ThreadCount threads(environment.threads == 0 && earlier ? earlier->continuation.threads : 0);
+
+  if (info.train_samples > 0) require_memory(early);
+  const Dataset dataset = load_dataset(config, info);
+  const RunPlan plan = resolve(config, describe(info, dataset));
+  if (info.train_samples == 0) require_memory(plan);
+  const RunData data{dataset, make_views(dataset, plan.data.views)};
+  if (earlier) {
+    const Continuation& continuation = earlier->continuation;
+    require_same_run(plan.complete, fingerprint(data.views.train), continuation, earlier->writer.layout());
+    if (!continuation.result.is_null()) {
+      return {continuation.result, continuation.result["status"] == "diverged"};
+    }
+  }
+
+  Run run(plan, data, environment);
+  std::optional<RunWriter> writer;
+  const std::string config_toml = to_toml(plan.complete);
+  const Json about_us = provenance(environment.device.str());
+  if (earlier) {
+    const Continuation& continuation = earlier->continuation;
+    const RunLayout& layout = earlier->writer.layout();
+    if (continuation.checkpoint) run.restore(*continuation.checkpoint, layout.checkpoint().string());
+    tell(continuation, describe_differences(layout, about_us), run);
+    writer.emplace(std::move(earlier->writer));
+    writer->resume(config_toml, about_us, continuation.records);
+  } else if (!config.out.empty()) {
+    using Leftover = RunWriter::Leftover;
+    writer.emplace(config.out);
+    writer->begin(config_toml, about_us, environment.is_resuming ? Leftover::kReplace : Leftover::kRefuse);
+  }
+  RunWriter* directory = writer ? &*writer : nullptr;
+  try {
+    return run.train(directory);
+  } catch (const Error& problem) {
+    throw after_start(problem, directory);
+  }
+}
+
+}  // namespace batchplus

@@ -1,0 +1,50 @@
+#include "store/sweep_directory.h"
+
+#include <fmt/format.h>
+
+#include "store/run_directory.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+
+fs::path SweepDirectory::log(int64_t worker) const {
+  return root / "logs" / fmt::format("worker-{}.log", worker);
+}
+
+void SweepDirectory::create() const {
+  for (const char* folder : {"runs", "locks", "failed", "progress", "logs"}) make_directories(root / folder);
+}
+
+std::string to_string(SweepState state) {
+  switch (state) {
+    case SweepState::kWaiting: return "waiting";
+    case SweepState::kRunning: return "running";
+    case SweepState::kDone: return "done";
+    case SweepState::kDiverged: return "diverged";
+    case SweepState::kFailed: return "failed";
+  }
+  BATCHPLUS_CHECK(false, "the switch covers every state");
+}
+
+SweepState state_of(const SweepDirectory& directory, const std::string& id) {
+  if (fs::exists(directory.failure(id))) return SweepState::kFailed;
+  if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
+  const std::string word = read_status_word(directory.run(id));
+  if (word == "done") return SweepState::kDone;
+  if (word == "interrupted") return SweepState::kWaiting;
+  return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
+}
+
+double progress_of(const SweepDirectory& directory, const std::string& id) {
+  if (!fs::exists(directory.progress(id))) return 0;
+  try {
+    return parse_number(read_file(directory.progress(id)), "progress");
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+}  // namespace batchplus

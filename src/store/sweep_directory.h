@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace batchplus {
+
+/// Where the runs of a sweep are. Several processes, also on several machines, may share it: the file system
+/// is the queue, and a lock on a file says who works on a run.
+struct SweepDirectory {
+  std::filesystem::path root;
+
+  /// What the sweep is (config/sweep_file.h).
+  std::filesystem::path description() const { return root / "sweep.json"; }
+  std::filesystem::path run(const std::string& id) const { return root / "runs" / id; }
+  std::filesystem::path lock(const std::string& id) const { return root / "locks" / (id + ".lock"); }
+  /// What went wrong with a run that failed.
+  std::filesystem::path failure(const std::string& id) const { return root / "failed" / (id + ".json"); }
+  /// The share of a running run that is done.
+  std::filesystem::path progress(const std::string& id) const { return root / "progress" / id; }
+  /// What a worker printed.
+  std::filesystem::path log(int64_t worker) const;
+
+  void create() const;
+};
+
+enum class SweepState { kWaiting, kRunning, kDone, kDiverged, kFailed };
+std::string to_string(SweepState state);
+
+/// From the files alone. A run whose worker died counts as running until another one takes it.
+SweepState state_of(const SweepDirectory& directory, const std::string& id);
+
+/// The share of a running run that is done, as last noted.
+double progress_of(const SweepDirectory& directory, const std::string& id);
+
+}  // namespace batchplus

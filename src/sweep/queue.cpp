@@ -1,0 +1,61 @@
+#include "sweep/queue.h"
+
+#include <fmt/format.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/file_lock.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+
+bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvironment& environment) {
+  const auto is_open = [&] {
+    const SweepState state = state_of(directory, run.id);
+    return state == SweepState::kWaiting || state == SweepState::kRunning;
+  };
+  if (!is_open()) return false;
+  const auto lock = FileLock::try_lock(directory.lock(run.id));
+  // Somebody may have finished it in between.
+  if (!lock || !is_open()) return false;
+
+  RunConfig config = run.config;
+  config.out = directory.run(run.id);
+  RunEnvironment noted = environment;
+  noted.is_resuming = true;
+  Stopwatch since_note;
+  double last_note = -1;
+  noted.on_progress = [&](double fraction) {
+    constexpr double kSecondsBetween = 1;
+    if (last_note >= 0 && since_note.seconds() - last_note < kSecondsBetween) return;
+    last_note = since_note.seconds();
+    write_file_atomically(directory.progress(run.id), format_number(fraction));
+  };
+  try {
+    run_training(config, noted);
+  } catch (const std::exception& problem) {
+    const Json failure = {{"id", run.id}, {"error", problem.what()}, {"time", utc_timestamp()}};
+    write_file_atomically(directory.failure(run.id), failure.dump(2) + "\n");
+  }
+  fs::remove(directory.progress(run.id));
+  return true;
+}
+
+void run_worker(const SweepDirectory& directory, const std::vector<SpecRun>& runs,
+                const RunEnvironment& environment) {
+  for (bool has_worked = true; has_worked;) {
+    has_worked = false;
+    for (const SpecRun& run : runs) {
+      if (environment.stop_signal && environment.stop_signal() != 0) return;
+      if (run_one(directory, run, environment)) has_worked = true;
+    }
+  }
+}
+
+void forget_failures(const SweepDirectory& directory, const std::vector<SpecRun>& runs) {
+  for (const SpecRun& run : runs) fs::remove(directory.failure(run.id));
+}
+
+}  // namespace batchplus

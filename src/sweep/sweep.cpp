@@ -1,0 +1,77 @@
+#include "sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "config/sweep_file.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+
+std::string scale_of(const Spec& spec, const SweepRequest& request) {
+  if (!request.scale.empty()) return request.scale;
+  return spec.scales.size() == 1 ? spec.scales.front().name : "paper";
+}
+
+SweepDirectory directory_of(const Spec& spec, const SweepRequest& request) {
+  if (!request.directory.empty()) return {request.directory};
+  return {fs::path("sweeps") / fmt::format("{}-{}", spec.name, scale_of(spec, request))};
+}
+
+std::vector<SpecRun> Sweep::runs() const {
+  std::vector<SpecRun> all;
+  for (const PlannedRun& row : planned) all.push_back(row.run);
+  return all;
+}
+
+Sweep open_sweep(const SweepRequest& request) {
+  if (request.spec.empty()) throw Error("no spec was named", {"sweep", "", "like specs/paper/table3.toml"});
+  Sweep sweep{.spec = read_spec(request.spec), .scale = {}, .planned = {}, .directory = {}};
+  sweep.scale = scale_of(sweep.spec, request);
+  for (const std::string& setting : request.settings) set_everywhere(sweep.spec, setting);
+  sweep.planned = plan_sweep(sweep.spec, sweep.scale);
+  for (PlannedRun& row : sweep.planned) row.run.config.data_dir = request.data_directory;
+  sweep.directory = directory_of(sweep.spec, request);
+  return sweep;
+}
+
+void begin_sweep(const Sweep& sweep) {
+  sweep.directory.create();
+  const SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
+  write_file_atomically(sweep.directory.description(), to_json(file).dump(1) + "\n");
+}
+
+SweepTally tally(const Sweep& sweep) {
+  SweepTally result;
+  std::set<std::string> seen;
+  for (const PlannedRun& row : sweep.planned) {
+    // Cells may share a run.
+    if (!seen.insert(row.run.id).second) continue;
+    const auto cost = static_cast<double>(row.sample_gradients);
+    const SweepState state = state_of(sweep.directory, row.run.id);
+    ++result.counts[state];
+    result.total += cost;
+    if (state == SweepState::kRunning) {
+      const double share = progress_of(sweep.directory, row.run.id);
+      result.done += share * cost;
+      result.running.emplace_back(describe(row.run), share);
+    } else if (state != SweepState::kWaiting) {
+      result.done += cost;
+    }
+  }
+  return result;
+}
+
+std::string describe(const SpecRun& run) {
+  std::vector<std::string> parts;
+  for (const auto& [axis, label] : run.cell) parts.push_back(label);
+  if (!run.choice.empty()) parts.push_back(run.choice);
+  parts.push_back(fmt::format("seed {}", run.config.seed));
+  return join(parts, ", ");
+}
+
+}  // namespace batchplus

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/sweep_directory.h"
+#include "sweep/plan.h"
+
+namespace batchplus {
+
+/// Which runs of which spec, and where they are.
+struct SweepRequest {
+  std::string spec;
+  /// Empty: the spec's only one, or "paper".
+  std::string scale;
+  /// Keys that are set for every run: "dataset=fashion-mnist".
+  std::vector<std::string> settings;
+  /// Empty: sweeps/SPEC-SCALE.
+  std::string directory;
+  /// Where datasets are; empty: where they usually are.
+  std::string data_directory;
+};
+
+/// The scale that a request means.
+std::string scale_of(const Spec& spec, const SweepRequest& request);
+
+/// The directory of a request.
+SweepDirectory directory_of(const Spec& spec, const SweepRequest& request);
+
+/// A spec with its runs at a scale.
+struct Sweep {
+  Spec spec;
+  std::string scale;
+  std::vector<PlannedRun> planned;
+  SweepDirectory directory;
+
+  std::vector<SpecRun> runs() const;
+};
+
+Sweep open_sweep(const SweepRequest& request);
+
+/// Makes the directory and says in it what the sweep is.
+void begin_sweep(const Sweep& sweep);
+
+/// How many runs of a sweep are in each state, and how much of the whole is done.
+struct SweepTally {
+  std::map<SweepState, int64_t> counts;
+  /// Sample gradients.
+  double done = 0;
+  double total = 0;
+  /// Labels and shares of those that run.
+  std::vector<std::pair<std::string, double>> running;
+
+  int64_t count(SweepState state) const {
+    const auto found = counts.find(state);
+    return found == counts.end() ? 0 : found->second;
+  }
+  bool is_finished() const { return count(SweepState::kWaiting) + count(SweepState::kRunning) == 0; }
+};
+
+SweepTally tally(const Sweep& sweep);
+
+/// "CIFAR10, VGG11, BP-SVRG, lr 0.5, seed 2".
+std::string describe(const SpecRun& run);
+
+}  // namespace batchplus

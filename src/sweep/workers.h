@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sweep/sweep.h"
+
+namespace batchplus {
+
+/// How the cores of this machine are shared out; 0: as many workers as fit, one thread each.
+struct WorkerOptions {
+  int64_t workers = 0;
+  int64_t threads = 0;
+};
+
+/// The command line of a worker that is to run on these cores.
+using WorkerCommand = std::function<std::vector<std::string>(const std::vector<int>& cores)>;
+
+/// Runs worker processes until no run is left, or they stop getting on, or a signal stops them. `show` is
+/// called with each new tally.
+void run_workers(const Sweep& sweep, const WorkerOptions& options, const WorkerCommand& command,
+                 const std::function<void(const SweepTally&)>& show);
+
+/// Keeps this process to these cores.
+void pin_to(const std::vector<int>& cores);
+
+}  // namespace batchplus

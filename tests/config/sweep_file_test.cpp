@@ -1,0 +1,85 @@
+#include "config/sweep_file.h"
+
+#include <gtest/gtest.h>
+
+#include "support/example_spec.h"
+#include "support/expect_error.h"
+#include "support/scratch.h"
+#include "util/file.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+using testing::kSpec;
+using testing::Scratch;
+
+SweepFile example(const std::string& scale, const std::vector<std::string>& settings = {}) {
+  Spec spec = parse_spec(kSpec, "s.toml");
+  for (const std::string& setting : settings) set_everywhere(spec, setting);
+  return describe_sweep(spec, scale, expand(spec, scale));
+}
+
+TEST(SweepFile, SaysWhatTheSpecSays) {
+  const SweepFile sweep = example("paper");
+  ASSERT_EQ(sweep.axes.size(), 2U);
+  EXPECT_EQ(sweep.axes[0].labels, (std::vector<std::string>{"two-layer", "small"}));
+  EXPECT_EQ(sweep.axes[1].labels, (std::vector<std::string>{"BP-SVRG", "NAG"}));
+  // Two networks with BP-SVRG at two learning rates and NAG at one, three seeds each.
+  EXPECT_EQ(sweep.runs.size(), 2U * 3 * 3);
+  EXPECT_EQ(sweep.choice_key, "lr");
+  EXPECT_EQ(sweep.choice_by, "test_accuracy");
+  ASSERT_EQ(sweep.published.size(), 1U);
+  EXPECT_EQ(sweep.published[0].labels, (std::vector<std::string>{"small", "NAG"}));
+  EXPECT_EQ(sweep.published[0].value.mean, 90);
+  EXPECT_TRUE(sweep.note.empty());
+}
+
+TEST(SweepFile, HasOnlyWhatTheScaleLeavesInAndSaysSo) {
+  const SweepFile sweep = example("smoke");
+  EXPECT_EQ(sweep.axes[0].labels, std::vector<std::string>{"small"});
+  EXPECT_EQ(sweep.runs.size(), 3U);
+  EXPECT_EQ(
+      sweep.note,
+      "less than the whole: 0.1 times the epochs; at most 1 seed; train_limit = 320; network only small.");
+}
+
+TEST(SweepFile, KeepsWhatWasSetByHand) {
+  const SweepFile sweep = example("paper", {"momentum=0.8", "repeats=2"});
+  EXPECT_EQ(sweep.settings, (std::vector<std::string>{"momentum=0.8", "repeats=2"}));
+  EXPECT_EQ(sweep.note, "set by hand: momentum = 0.8, repeats = 2.");
+}
+
+TEST(SweepFile, ReadsBackWhatWasWritten) {
+  const Scratch scratch;
+  for (const char* scale : {"paper", "smoke"}) {
+    const Json json = to_json(example(scale, {"momentum=0.8"}));
+    write_file_atomically(scratch / "sweep.json", json.dump());
+    EXPECT_EQ(to_json(read_sweep_file(scratch / "sweep.json")), json);
+  }
+}
+
+TEST(SweepFile, RefusesWhatIsNoSweep) {
+  const Scratch scratch;
+  const auto refuse = [&](const Json& json, std::initializer_list<std::string> words) {
+    write_file_atomically(scratch / "sweep.json", json.dump());
+    expect_error([&] { read_sweep_file(scratch / "sweep.json"); }, words);
+  };
+  const Json good = to_json(example("paper"));
+  for (const auto& [key, value] : good.items()) {
+    if (key == "choice") continue;  // a sweep may have none
+    Json lacking = good;
+    lacking.erase(key);
+    refuse(lacking, {"not the description of a sweep"});
+  }
+  for (const Json& wrong : {Json(nullptr), Json("x"), Json::array()}) refuse(wrong, {"not the description"});
+  Json newer = good;
+  newer["format_version"] = 2;
+  refuse(newer, {"format", "2", "newer"});
+  Json elsewhere = good;
+  elsewhere["runs"][0]["cell"].erase("method");
+  refuse(elsewhere, {"not the description"});
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,121 @@
+#include "run/run_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "config/config_toml.h"
+#include "support/expect_error.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+
+constexpr int64_t kSamples = 1000;
+
+DatasetInfo thousand_samples() {
+  DatasetInfo info = find_dataset("synthetic");
+  info.train_samples = kSamples;
+  return info;
+}
+
+RunPlan plan_of(const RunConfig& config) {
+  return resolve(config, thousand_samples());
+}
+
+/// A method with this outer batch, b = 128.
+RunConfig with_outer_batch(const std::string& text) {
+  RunConfig config;
+  config.outer_batch = text;
+  return config;
+}
+
+TEST(RunPlan, AnOuterBatchIsANumberAMultipleOrAll) {
+  const auto outer = [](const std::string& text) {
+    const RunPlan plan = plan_of(with_outer_batch(text));
+    EXPECT_EQ(plan.complete.outer_batch, std::to_string(plan.method.sizes.outer_batch));
+    return plan.method.sizes.outer_batch;
+  };
+  EXPECT_EQ(outer("256"), 256);
+  EXPECT_EQ(outer("2x"), 256);
+  EXPECT_EQ(outer("all"), kSamples);
+  EXPECT_EQ(outer(""), 256) << "the method's own";
+  expect_error([] { plan_of(with_outer_batch("100")); }, {"smaller than the inner batch", "100"});
+  for (const char* large : {"8x", "999999999999999999x", "1001"}) {
+    expect_error([&] { plan_of(with_outer_batch(large)); }, {"larger than the training set", large});
+  }
+  for (const char* wrong : {"x", "two", "0", "-5", "0x"}) {
+    expect_error([&] { plan_of(with_outer_batch(wrong)); }, {"outer_batch"});
+  }
+}
+
+TEST(RunPlan, CompletesTheConfigSoThatItResolvesToItself) {
+  RunConfig config;
+  config.warmup_epochs = 1;
+  const RunConfig complete = plan_of(config).complete;
+  EXPECT_EQ(complete.coefficient, "1");
+  EXPECT_EQ(complete.update_rule, "plain");
+  EXPECT_EQ(complete.augment, "none");
+  EXPECT_EQ(complete.normalize, "0.5,0.5,0.5/0.25,0.25,0.25");
+  EXPECT_EQ(complete.epochs, 10);
+  EXPECT_EQ(complete.warmup_lr, config.lr);
+  EXPECT_EQ(to_toml(plan_of(complete).complete), to_toml(complete));
+}
+
+TEST(RunPlan, RefusesAWordThatIsNoneOfTheChoices) {
+  const auto refuse = [](std::string RunConfig::*member, const std::string& key) {
+    RunConfig config;
+    config.*member = std::string("atuo");
+    expect_error([&] { plan_of(config); }, {key, "atuo"});
+  };
+  refuse(&RunConfig::augment, "augment");
+  refuse(&RunConfig::sampling, "sampling");
+  refuse(&RunConfig::kernels, "kernels");
+  refuse(&RunConfig::normalization, "normalization");
+  refuse(&RunConfig::snapshot_gradients, "snapshot_gradients");
+  refuse(&RunConfig::metrics_batchnorm, "metrics_batchnorm");
+  refuse(&RunConfig::update_rule, "update_rule");
+  refuse(&RunConfig::method, "method");
+  refuse(&RunConfig::warmup_method, "warmup_method");
+  refuse(&RunConfig::model, "model");
+  refuse(&RunConfig::metrics, "metrics");
+  refuse(&RunConfig::schedule, "schedule");
+  refuse(&RunConfig::checkpoint_every, "checkpoint_every");
+  refuse(&RunConfig::normalize, "normalize");
+  refuse(&RunConfig::snapshot_memory, "snapshot_memory");
+  refuse(&RunConfig::metrics_memory, "metrics_memory");
+  refuse(&RunConfig::coefficient, "coefficient");
+}
+
+TEST(RunPlan, AMethodWithoutAControlVariateHasNoCoefficient) {
+  RunConfig config;
+  config.method = "nag";
+  config.coefficient = "0.5";
+  expect_error([&] { plan_of(config); }, {"nag has no control variate", "coefficient"});
+}
+
+TEST(RunPlan, AWarmUpHasTheDefaultsOfItsOwnMethod) {
+  RunConfig config;
+  config.coefficient = "-0.5";
+  config.outer_batch = "3x";
+  config.warmup_epochs = 2;
+  config.warmup_method = "nag";
+  const RunPlan plan = plan_of(config);
+  EXPECT_EQ(plan.warmup_method->info.name, "nag");
+  EXPECT_EQ(plan.warmup_method->sizes.outer_batch, 128);
+  EXPECT_EQ(plan.warmup_method->update.kind, UpdateKind::kNesterov);
+  EXPECT_EQ(plan.method.sizes.outer_batch, 384);
+  EXPECT_EQ(plan.method.estimator.coefficient.value(0), -0.5);
+}
+
+TEST(RunPlan, TakesTheLimitsOffTheSamples) {
+  RunConfig config;
+  config.validation = 100;
+  EXPECT_EQ(plan_of(config).data.train_samples, 900);
+  config.train_limit = 500;
+  EXPECT_EQ(plan_of(config).data.train_samples, 500);
+  config.train_limit = 901;
+  expect_error([&] { plan_of(config); }, {"wrong number of samples", "train_limit", "901", "900"});
+}
+
+}  // namespace
+}  // namespace batchplus

@@ -1,0 +1,41 @@
+#include "sweep/plan.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "support/example_spec.h"
+#include "support/expect_error.h"
+
+namespace batchplus {
+namespace {
+
+using testing::expect_error;
+using testing::kSpec;
+using testing::with;
+
+TEST(SweepPlan, CountsEqualGradientsForMethodsOfEqualBudgets) {
+  for (const PlannedRun& row : plan_sweep(parse_spec(kSpec, "s.toml"), "paper")) {
+    const int64_t epochs = row.run.cell.at("network") == "small" ? 20 : 10;
+    // 10,000 samples: 312 inner batches of 32 an epoch of NAG; 156 outer batches of three gradients for
+    // BP-SVRG.
+    EXPECT_EQ(row.sample_gradients, epochs * 156 * 3 * 32);
+    EXPECT_EQ(row.gradient_evaluations, static_cast<double>(epochs * 156 * 3));
+  }
+}
+
+TEST(SweepPlan, RefusesBudgetsThatShouldBeEqualAndAreNot) {
+  // 1 against 1 epochs instead of 1 against 1.5.
+  expect_error(
+      [] { plan_sweep(parse_spec(with("epochs_times = 1.5", "epochs_times = 1"), "s.toml"), "paper"); },
+      {"budgets that should be equal are not", "BP-SVRG", "NAG"});
+}
+
+TEST(Specs, ThatComeWithTheProgramCanBePlanned) {
+  for (const char* name : {"demo", "modified-sgd", "smoke/methods"}) {
+    const Spec spec = read_spec(fmt::format("{}/specs/{}.toml", BATCHPLUS_SOURCE_DIR, name));
+    for (const SpecScale& scale : spec.scales) EXPECT_FALSE(plan_sweep(spec, scale.name).empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace batchplus
