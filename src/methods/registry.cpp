@@ -3,6 +3,7 @@
 #include "methods/control_variate.h"
 #include "methods/plain.h"
 #include "methods/sam.h"
+#include "methods/sarah.h"
 #include "util/table.h"
 
 namespace batchplus {
@@ -23,6 +24,10 @@ std::unique_ptr<Estimator> control_variate(GradientOracle& oracle, const Estimat
 
 std::unique_ptr<Estimator> sam(GradientOracle& oracle, const EstimatorOptions& options) {
   return std::make_unique<SamEstimator>(oracle, options.radius);
+}
+
+std::unique_ptr<Estimator> sarah(GradientOracle& oracle, const EstimatorOptions& options) {
+  return std::make_unique<SarahEstimator>(oracle, options.coefficient);
 }
 
 }  // namespace
@@ -115,6 +120,15 @@ const std::vector<MethodInfo>& methods() {
           .cost_words = "2 a step",
           .make_estimator = sam,
           .cost = SamEstimator::cost,
+      },
+      {
+          .name = "sarah",
+          .equation = "v_0 = mu; v_t = g_t(w_t) - (g_t(w_t-1) - v_t-1); w -= lr v",
+          .cost_words = "3K-2 an outer batch of K steps",
+          .coefficient = "-1",
+          .outer_batch = "2x",
+          .make_estimator = sarah,
+          .cost = SarahEstimator::cost,
       },
   };
   return table;

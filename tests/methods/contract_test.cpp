@@ -22,6 +22,7 @@ class MethodContract : public ::testing::TestWithParam<std::string> {};
 double expected_evaluations(const std::string& method, int64_t inner_batches, SnapshotGradients snapshot) {
   const auto k = static_cast<double>(inner_batches);
   if (method == "sam") return 2 * k;
+  if (method == "sarah") return 3 * k - 2;
   if (find_method(method, "test").coefficient.empty()) return k;
   return snapshot == SnapshotGradients::kCache ? 2 * k - 1 : 3 * k - 2;
 }

@@ -1,0 +1,21 @@
+#include "metrics/noise_scale.h"
+
+#include <ATen/ATen.h>
+
+namespace batchplus {
+
+double noise_scale(double mean_squared_norm, double squared_full_norm) {
+  return (mean_squared_norm - squared_full_norm) / squared_full_norm;
+}
+
+std::vector<Quantity> measure_noise_scale(Measurer& measurer) {
+  const int64_t samples = measurer.gradient_samples();
+  const SampleGradientNorms& norms = measurer.norms(samples);
+  const double full = norms.gradient.square().sum(torch::kFloat64).item<double>();
+  return {{"gradient_noise_scale",
+           noise_scale(norms.mean_squared_norm(), full),
+           std::nullopt,
+           {{"samples", samples}, {"batchnorm", measurer.statistics_name()}}}};
+}
+
+}  // namespace batchplus
