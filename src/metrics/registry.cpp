@@ -9,6 +9,7 @@
 #include "metrics/control_variate_probe.h"
 #include "metrics/generalization_bound.h"
 #include "metrics/hessian_trace.h"
+#include "metrics/noise_scale.h"
 #include "metrics/sharpness.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -169,6 +170,10 @@ const std::vector<MetricGroup>& metric_groups() {
        .help = "E_i||grad f_i||^2, ||grad F||^2 and the variance of the gradients",
        .quantities = {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance"},
        .measure = measure_gradient_norms},
+      {.name = "noise-scale",
+       .help = "the batch size at which the gradient's noise is as long as the gradient",
+       .quantities = {"gradient_noise_scale"},
+       .measure = measure_noise_scale},
       {.name = "gaps",
        .help = "training and test loss and accuracy, and how far they are apart",
        .quantities = {"loss_gap", "accuracy_gap"},

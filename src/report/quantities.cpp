@@ -32,6 +32,7 @@ const std::vector<ReportedQuantity>& reported_quantities() {
        .is_log = true,
        .is_metric = true},
       {.name = "gradient_variance", .label = "gradient variance", .is_log = true, .is_metric = true},
+      {.name = "gradient_noise_scale", .label = "gradient noise scale", .is_log = true, .is_metric = true},
       {.name = "hessian_top", .label = "largest Hessian eigenvalue", .is_log = true, .is_metric = true},
       {.name = "hessian_trace", .label = "Hessian trace", .is_log = true, .is_metric = true},
       {.name = "sharpness_gaussian", .label = "sharpness S_σ", .is_log = true, .is_metric = true},

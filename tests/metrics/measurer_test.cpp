@@ -72,6 +72,7 @@ TEST(Measurer, QuantitiesFitTogether) {
   const double mean = found.at("mean_squared_gradient_norm").value;
   const double full = found.at("squared_full_gradient_norm").value;
   EXPECT_DOUBLE_EQ(found.at("gradient_variance").value, mean - full);
+  EXPECT_DOUBLE_EQ(found.at("gradient_noise_scale").value, (mean - full) / full);
   EXPECT_DOUBLE_EQ(found.at("sharpness_data_bound").value,
                    0.03 * 0.03 * std::abs(found.at("hessian_top").value) * mean);
   const Quantity& bound = found.at("bound_terms");
