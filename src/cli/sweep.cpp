@@ -192,6 +192,7 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const RunEnvironment environment{
       .device = parse_device(options.device), .is_quiet = options.is_quiet, .stop_signal = stop_signal};
   if (is_worker) {
+    sweep.directory.create();
     stop_with_parent();
     run_worker(sweep.directory, sweep.runs(), environment);
     return exit_code_of_stop(0);

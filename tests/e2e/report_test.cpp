@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "report/quantities.h"
 #include "support/program.h"
 #include "support/reports.h"
 #include "support/scratch.h"
@@ -59,9 +61,11 @@ TEST(ReportPage, WorksInABrowser) {
     ASSERT_NE(begin, std::string::npos) << "the check did not end";
     const size_t from = begin + mark.size();
     const json found = json::parse(browser.output.substr(from, browser.output.find("</pre>", from) - from));
-    // Two networks by two curves; ten metrics against two gaps.
+    const auto metrics = std::count_if(reported_quantities().begin(), reported_quantities().end(),
+                                       [](const ReportedQuantity& quantity) { return quantity.is_metric; });
+    // Two networks by two curves; every metric against two gaps.
     EXPECT_EQ(found["panels"], 4) << found.dump(1);
-    EXPECT_EQ(found["scatters"], 20) << found.dump(1);
+    EXPECT_EQ(found["scatters"], 2 * metrics) << found.dump(1);
     for (const char* claim :
          {"tooltipShown", "guideShown", "tooltipGone", "touchStays", "touchElsewhereCloses", "arrowsMove",
           "seriesHidden", "otherLegendFollows", "seriesBack", "isolated", "runOpen", "noSidewaysScroll"}) {
