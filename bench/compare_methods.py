@@ -5,11 +5,11 @@
 One process trains with both methods in turn, every other round in reverse order, so that whatever else the machine does
 meets both. 1.5 is what the gradient evaluations alone cost: three for two steps."""
 
-import argparse
 import statistics
 
 from batches import BATCHES
 from flops import INNER_STEPS
+from options import table_parser
 from ratios import Process, interleave, spread, warm_up
 from table import Table
 
@@ -28,13 +28,7 @@ def compare(options, name, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--networks", default=",".join(BATCHES))
-    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    options = parser.parse_args()
+    options = table_parser(BATCHES).parse_args()
     table = Table(HEADINGS, options.markdown)
     for name in options.networks.split(","):
         for batch in BATCHES.get(name, [128]):

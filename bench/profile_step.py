@@ -9,9 +9,9 @@ Maps that are still in the last cache move faster than that, so a kernel can be 
 
 import argparse
 import collections
-import pathlib
 
 from flops import INNER_STEPS, measured_peak
+from options import add_peak_program, peak_program
 from ratios import Process
 from table import Table
 
@@ -66,12 +66,12 @@ def main():
     parser.add_argument("--steps", type=int, default=4, help="inner steps to trace, after as many to warm up")
     parser.add_argument("--method", default="sgd")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    parser.add_argument("--peak-program", help="peak_flops; by default the one beside WORKER_BINARY")
+    add_peak_program(parser)
     options = parser.parse_args()
     # Whole outer batches.
     steps_of_outer = INNER_STEPS.get(options.method, 1)
     steps = -(-options.steps // steps_of_outer) * steps_of_outer
-    peak = measured_peak(options.peak_program or pathlib.Path(options.worker).with_name("peak_flops"), options.threads)
+    peak = measured_peak(peak_program(options), options.threads)
     step_seconds, calls = profiled(options, steps)
     print_table(calls, step_seconds, peak, options.markdown)
     print(f"\n{options.model}, {options.method}, b = {options.batch}, {options.threads} threads: one inner step, the mean of"

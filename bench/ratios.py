@@ -1,20 +1,33 @@
 """Measuring several things in turn, and programs that measure themselves on demand."""
 
 import pathlib
+import re
+import signal
 import statistics
 import subprocess
+import tempfile
+
+
+class Died(RuntimeError):
+    """A program ended before it answered. Says how."""
 
 
 class Process:
     """A program that reads lines "WHAT COUNT" and answers each with seconds, and perhaps further numbers."""
 
-    def __init__(self, command):
+    def __init__(self, command, folder=None, is_quiet=False):
+        """Runs in the folder, if given. If is_quiet, what it says on stderr is kept for the case that it dies."""
         self.command = command
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.errors = tempfile.TemporaryFile("w+", errors="replace") if is_quiet else None
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                        cwd=folder, text=True)
 
     def numbers(self, what, count):
-        self.process.stdin.write(f"{what} {count}\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(f"{what} {count}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Died(self.death()) from None
         return [float(word) for word in self.line().split()]
 
     def seconds(self, what, count):
@@ -27,8 +40,15 @@ class Process:
     def line(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"no answer from: {' '.join(map(str, self.command))}")
+            raise Died(self.death())
         return line.rstrip("\n")
+
+    def death(self):
+        status = self.process.wait()
+        if not self.errors:
+            return f"no answer from: {' '.join(map(str, self.command))}"
+        self.errors.seek(0)
+        return cause_of_death(status, self.errors.read())
 
     def peak_mebibytes(self):
         """The most memory that the process has held so far."""
@@ -36,9 +56,23 @@ class Process:
         return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it is dead already
         self.process.wait()
         self.process.stdout.close()
+        if self.errors:
+            self.errors.close()
+
+
+def cause_of_death(status, errors):
+    """The signal; or the last line of stderr that names an error, since advice may follow that; or the last line."""
+    if status < 0:
+        return signal.strsignal(-status)
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Unsupported)\b", line)]
+    return (named or lines or [f"ended with status {status}"])[-1]
 
 
 def interleave(contestants, rounds):

@@ -14,19 +14,20 @@ gradients, which are K d floats.
 Every combination is a process of its own. After a warm-up they take turns, every other round in reverse order; a
 measurement is one outer batch (one epoch), or as many as fill half a second."""
 
-import argparse
 import json
 import pathlib
 import statistics
 import subprocess
 
 from flops import COUNTING, INNER_STEPS, gflops, measured_peak
+from options import add_methods, add_peak_program, peak_program, table_parser
 from ratios import Process, interleave, rounded, spread, warm_up
 from table import Table
 
 BATCHES = {"densenet": 64, "densenet-bc": 64}
 WIDTH_HEADINGS = {"network": 17, "b": 3, "method": 7, "d": 9, "MACs": 11, "ms per image": 32, "GFLOPS": 0, "of peak": 0,
                   "MiB": 5}
+THREADS_NETWORKS = ("vgg11", "resnet32", "densenet", "mlp")
 THREADS_HEADINGS = {"network": 11, "b": 3, "method": 7, "images/s, 1 thread": 0, "images/s, {} threads": 0,
                     "speed-up": 25}
 SAMPLES_NETWORKS = ("mlp", "resnet20")
@@ -71,7 +72,7 @@ def size_of(options, name):
 
 
 def measure_widths(options, methods):
-    peak = measured_peak(options.peak_program, options.threads).gflops
+    peak = measured_peak(peak_program(options), options.threads).gflops
     names = [f"{options.network}:width={width}" for width in options.widths.split(",")]
     workers = {(name, method): Worker(options, name, method, options.threads) for name in names for method in methods}
     seconds, mebibytes = interleave_workers(workers, options.rounds)
@@ -136,23 +137,16 @@ PARTS = {"width": measure_widths, "threads": measure_threads, "samples": measure
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--methods", default=",".join(INNER_STEPS))
-    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    parser = table_parser(THREADS_NETWORKS)
+    add_methods(parser, INNER_STEPS)
+    add_peak_program(parser)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--network", default="resnet20", help="whose width is changed")
     parser.add_argument("--widths", default="8,16,32,64")
-    parser.add_argument("--networks", default="vgg11,resnet32,densenet,mlp", help="measured with one thread and more")
     parser.add_argument("--samples", default="1280,2560,5120,9984", help="numbers n of training samples")
-    parser.add_argument("--peak-program", help="peak_flops; by default the one beside WORKER_BINARY")
     parser.add_argument("--batchplus", help="the program; by default the one in the folder above WORKER_BINARY's")
     options = parser.parse_args()
-    folder = pathlib.Path(options.worker).resolve().parent
-    options.peak_program = options.peak_program or folder / "peak_flops"
-    options.batchplus = options.batchplus or folder.parent / "batchplus"
+    options.batchplus = options.batchplus or pathlib.Path(options.worker).resolve().parent.parent / "batchplus"
     methods = options.methods.split(",")
     for name, measure in PARTS.items():
         if options.only in (None, name):

@@ -1,4 +1,6 @@
-"""Tables that are printed line by line, aligned for a terminal or as Markdown."""
+"""Tables that are printed line by line, aligned for a terminal or as Markdown. The processor stands above each."""
+
+from machine import processor
 
 
 class Table:
@@ -6,6 +8,7 @@ class Table:
         """headings: each with the width of its column in a terminal."""
         self.widths = [max(width, len(heading)) for heading, width in headings.items()]
         self.is_markdown = is_markdown
+        print(f"{processor()}:\n", flush=True)
         self.add(*headings)
         if is_markdown:
             self.add(*["---"] * len(headings))

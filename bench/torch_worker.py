@@ -1,6 +1,9 @@
 """Trains in PyTorch on demand: the counterpart of step_worker.
 
-    python3 bench/torch_worker.py MODEL BATCH THREADS planar|channels-last
+    python3 bench/torch_worker.py MODEL BATCH THREADS KIND
+
+KIND is planar or channels-last, the memory format; compiled-planar or compiled-channels-last, by torch.compile; or
+bf16: channels-last, with bfloat16 where autocast takes it. The worker
 
 reads lines "METHOD STEPS" (METHOD: sgd, or bp-svrg with K = 2) and answers each with the seconds that so many inner
 steps took. "macs 1" is answered with the multiply-adds of one image's forward pass in convolutions (done directly) and
@@ -17,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
 import networks
 
 FORMATS = {"planar": torch.contiguous_format, "channels-last": torch.channels_last}
+COMPILED = "compiled-"
 READY_BATCHES = 8
 LEARNING_RATE = 0.01
 
@@ -40,21 +44,41 @@ def count_macs(model):
     return macs
 
 
+class Bfloat16(torch.nn.Module):
+    """The network under autocast. The loss, outside, is in single precision."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.network(images).float()
+
+
+def variant(model, kind):
+    """The model that is trained, with the same parameters."""
+    if kind == "bf16":
+        return Bfloat16(model)
+    return torch.compile(model) if kind.startswith(COMPILED) else model
+
+
 def main():
-    name, batch, threads, format_name = sys.argv[1:]
+    name, batch, threads, kind = sys.argv[1:]
     torch.set_num_threads(int(threads))
-    memory_format = FORMATS[format_name]
+    memory_format = FORMATS["channels-last" if kind == "bf16" else kind.removeprefix(COMPILED)]
     model = networks.build(name, 10, seed=1).to(memory_format=memory_format).train()
     batches = [(torch.randn(int(batch), 3, 32, 32).contiguous(memory_format=memory_format),
                 torch.randint(0, 10, (int(batch),))) for _ in range(READY_BATCHES)]
     optimiser = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    trained = variant(model, kind)
 
     def next_batch(step):
         return batches[step % READY_BATCHES]
 
     answers = {
-        "sgd": lambda steps: sgd_seconds(model, optimiser, next_batch, steps),
-        "bp-svrg": lambda steps: bp_svrg_seconds(model, next_batch, steps, LEARNING_RATE),
+        "sgd": lambda steps: sgd_seconds(trained, optimiser, next_batch, steps),
+        "bp-svrg": lambda steps: bp_svrg_seconds(trained, next_batch, steps, LEARNING_RATE),
         "macs": lambda _: count_macs(model),
     }
     for line in sys.stdin:
