@@ -12,6 +12,7 @@ find_package(LibArchive REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(MATIO REQUIRED IMPORTED_TARGET matio)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
+find_package(hwy REQUIRED)
 pkg_check_modules(XSMM REQUIRED IMPORTED_TARGET libxsmm)
 # LIBXSMM refers to a BLAS that it calls only for what this project does not ask of it.
 find_package(BLAS REQUIRED)

@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -43,20 +44,31 @@ struct Include {
   bool is_own;
 };
 
+const fs::path kSource = fs::path(BATCHPLUS_SOURCE_DIR) / "src";
+
+std::vector<fs::path> source_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kSource)) {
+    const auto extension = entry.path().extension();
+    if (extension == ".h" || extension == ".cpp") files.push_back(entry.path());
+  }
+  return files;
+}
+
+std::string folder_of(const fs::path& file) {
+  return fs::relative(file, kSource).begin()->string();
+}
+
 std::vector<Include> all_includes() {
   const std::regex line_pattern(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
   std::vector<Include> includes;
-  const fs::path source = fs::path(BATCHPLUS_SOURCE_DIR) / "src";
-  for (const auto& entry : fs::recursive_directory_iterator(source)) {
-    const auto extension = entry.path().extension();
-    if (extension != ".h" && extension != ".cpp") continue;
-    std::ifstream file(entry.path());
+  for (const fs::path& path : source_files()) {
+    std::ifstream file(path);
     std::string line;
     while (std::getline(file, line)) {
       std::smatch match;
       if (!std::regex_search(line, match, line_pattern)) continue;
-      const std::string folder = fs::relative(entry.path(), source).begin()->string();
-      includes.push_back({entry.path(), folder, match[2], match[1] == "\""});
+      includes.push_back({path, folder_of(path), match[2], match[1] == "\""});
     }
   }
   return includes;
@@ -93,6 +105,72 @@ TEST(Layering, NoFolderUsesOneThatUsesIt) {
   for (const auto& [name, folder] : folders) EXPECT_TRUE(below.contains(name)) << name << " is in a circle";
 }
 
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(Layering, EveryTargetUsesWhatItsDocumentedRowNames) {
+  const std::regex list("USES ([a-z\\s]+)");
+  for (const auto& [name, folder] : documented_folders()) {
+    // The program takes the others from the two that it links.
+    if (name == "cli") continue;
+    const std::string cmake = text_of(kSource / name / "CMakeLists.txt");
+    std::smatch uses;
+    const std::string named = std::regex_search(cmake, uses, list) ? uses[1].str() : "";
+    EXPECT_EQ(split_list(named), folder.uses) << name;
+  }
+}
+
+using Graph = std::map<std::string, std::set<std::string>>;
+
+/// With what each reaches by any way.
+Graph reachable(Graph graph) {
+  for (const auto& [between, ignored] : graph) {
+    for (auto& [from, targets] : graph) {
+      if (targets.contains(between)) targets.insert(graph[between].begin(), graph[between].end());
+    }
+  }
+  return graph;
+}
+
+// `core` and `util`, which nearly all use, are left out of the drawing.
+TEST(Layering, TheDrawnGraphReachesWhatTheTableReaches) {
+  Graph table;
+  for (const auto& [name, folder] : documented_folders()) {
+    if (name == "core" || name == "util") continue;
+    table[name] = folder.uses;
+    for (const char* below : {"core", "util"}) table[name].erase(below);
+  }
+  const std::string document = text_of(fs::path(BATCHPLUS_SOURCE_DIR) / "docs" / "architecture.md");
+  const size_t begin = document.find("graph TD\n");
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream lines(document.substr(begin, document.find("```", begin) - begin));
+  Graph drawn;
+  for (const auto& [name, ignored] : table) drawn[name];
+  size_t arrows = 0;
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const std::regex word("[a-z]+");
+    std::string before;
+    for (std::sregex_iterator at(line.begin(), line.end(), word), end; at != end; ++at) {
+      if (!before.empty()) arrows += drawn[before].insert(at->str()).second ? 1 : 0;
+      before = at->str();
+    }
+  }
+  EXPECT_EQ(reachable(drawn), reachable(table));
+  for (const auto& [from, targets] : drawn) {
+    for (const std::string& to : targets) {
+      Graph without = drawn;
+      without[from].erase(to);
+      EXPECT_NE(reachable(without), reachable(drawn)) << from << " --> " << to << " follows from others";
+    }
+  }
+  EXPECT_GT(arrows, 10U);
+}
+
 TEST(Layering, FoldersWithoutTorchIncludeNoneOfIt) {
   const std::regex torch_header("^(torch|ATen|c10|caffe2)/");
   const auto folders = documented_folders();
@@ -104,6 +182,26 @@ TEST(Layering, FoldersWithoutTorchIncludeNoneOfIt) {
         << include.file << " includes " << include.header;
   }
   EXPECT_GT(without_torch, 0U);
+}
+
+// Libraries name keys, and the command line turns them into options.
+TEST(Layering, OnlyTheCommandLineNamesOptions) {
+  const std::regex literal(R"("(?:[^"\\]|\\.)*")");
+  const std::regex option("--[a-z][a-z-]*");
+  // Of npm and sbatch.
+  const std::set<std::string> of_others = {"--silent", "--job-name", "--array", "--cpus-per-task",
+                                           "--output"};
+  for (const fs::path& path : source_files()) {
+    if (folder_of(path) == "cli") continue;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      for (std::sregex_iterator text(line.begin(), line.end(), literal), end; text != end; ++text) {
+        const std::string words = text->str();
+        for (std::sregex_iterator word(words.begin(), words.end(), option); word != end; ++word)
+          EXPECT_TRUE(of_others.contains(word->str())) << path << " says " << words;
+      }
+    }
+  }
 }
 
 TEST(Layering, TheDocumentedFoldersAreThoseOfSrc) {

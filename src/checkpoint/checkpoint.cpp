@@ -64,11 +64,9 @@ TrainState to_train_state(const Json& json, int64_t sample_gradients) {
   return state;
 }
 
-/// As many threads as a machine can have.
 int threads_at(const Json& json) {
   const int64_t threads = count_at(json, "threads");
-  constexpr int64_t kMost = 4096;
-  if (threads >= 1 && threads <= kMost) return static_cast<int>(threads);
+  if (threads >= 1 && threads <= kMostThreads) return static_cast<int>(threads);
   throw Error("the checkpoint holds a number that no run has",
               {"threads", std::to_string(threads), kOtherProgram});
 }

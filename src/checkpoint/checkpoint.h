@@ -14,12 +14,16 @@ namespace batchplus {
 /// The format that this program writes; checkpoints of another one are refused.
 inline constexpr int kCheckpointFormatVersion = 1;
 
+/// More than any machine has: a larger number was not written by a run.
+inline constexpr int64_t kMostThreads = 4096;
+
 /// What the bits of a run depend on.
 struct RunIdentity {
   /// What decides the result, as result_toml writes it.
   std::string config;
   /// A fingerprint of the training samples.
   std::string data;
+  /// Those of libtorch's kernels.
   int threads = 0;
 };
 

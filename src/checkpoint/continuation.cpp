@@ -27,12 +27,6 @@ void require_records(const std::string& records, const RunLayout& layout) {
   }
 }
 
-/// status.json as the program prints it.
-Json result_of(Json status) {
-  for (const char* key : {"format_version", "updated", "config_sha256", "metrics_sha256"}) status.erase(key);
-  return status;
-}
-
 /// Null when it is missing or damaged.
 Json read_provenance(const RunLayout& layout) {
   if (!fs::exists(layout.provenance())) return {};
@@ -43,8 +37,7 @@ Json read_provenance(const RunLayout& layout) {
 /// Threads that status.json says the run began with; 0 when it does not say.
 int threads_of(const Json& status) {
   const Json threads = status.is_object() ? status.value("threads", Json()) : Json();
-  constexpr int kMost = 4096;
-  return threads.is_number_integer() && threads > 0 && threads <= kMost ? threads.get<int>() : 0;
+  return threads.is_number_integer() && threads > 0 && threads <= kMostThreads ? threads.get<int>() : 0;
 }
 
 /// The records may be behind metrics.jsonl, when the run was killed between the two, but not beside it.
@@ -90,12 +83,15 @@ Continuation read_continuation(const RunLayout& layout) {
   return run;
 }
 
-std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now) {
+std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now,
+                                              bool has_own_kernels) {
   const Json then = read_provenance(layout);
   if (then.is_null())
     return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
   std::vector<std::string> differences;
-  for (const char* key : {"commit", "libtorch", "processor", "threads", "device"}) {
+  std::vector<std::string> keys = {"commit", "libtorch", "device"};
+  if (!has_own_kernels) keys.insert(keys.end(), {"processor", "threads"});
+  for (const std::string& key : keys) {
     if (!then.contains(key) || then[key] == now[key]) continue;
     differences.push_back(
         fmt::format("the run began with {} {} and goes on with {}: the last bits may differ from those of an "
@@ -120,7 +116,7 @@ void require_same_run(const RunConfig& config, const std::string& data, const Co
   if (!differences.empty()) {
     throw Error("the run in the directory has another configuration",
                 {layout.root.string(), join(differences, "; "),
-                 "leave these out to go on with it, or name another directory by --out"});
+                 "leave these out to go on with it, or name another directory by {out}"});
   }
   if (run.checkpoint && run.checkpoint->identity.data != data) {
     throw Error(

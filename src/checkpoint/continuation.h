@@ -18,7 +18,7 @@ struct Continuation {
   std::string records;
   /// The result of a run that has ended; null when there is something left to do.
   Json result;
-  /// Threads that the run began with; 0 when that is not known.
+  /// Threads that the run began with, on which libtorch's bits depend; 0 when that is not known.
   int threads = 0;
   /// What the user should know: a damaged file that something else made good, another number of threads.
   std::vector<std::string> notes;
@@ -28,7 +28,9 @@ struct Continuation {
 Continuation read_continuation(const RunLayout& layout);
 
 /// How this process differs from the one that began the run, as far as its last bits may depend on it.
-std::vector<std::string> describe_differences(const RunLayout& layout, const Json& provenance);
+/// Own kernels give the same bits on every processor and with any number of threads.
+std::vector<std::string> describe_differences(const RunLayout& layout, const Json& provenance,
+                                              bool has_own_kernels);
 
 /// An Error with the keys that differ, unless the (complete) config is that of the run, and when the training
 /// data has another fingerprint.

@@ -59,8 +59,11 @@ std::vector<std::pair<torch::Tensor, torch::Tensor>> match(const NamedTensors& t
 
 }  // namespace
 
-Checkpoint RunState::capture(const TrainState& train) const {
-  Checkpoint checkpoint{.train = train,
+Checkpoint RunState::capture(const TrainState& train, const RunIdentity& identity,
+                             const std::string& records) const {
+  Checkpoint checkpoint{.identity = identity,
+                        .records = records,
+                        .train = train,
                         .spent = budget,
                         .losses = oracle.loss_sum(),
                         .control_variate = control_variate.sums(),

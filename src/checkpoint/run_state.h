@@ -17,8 +17,8 @@ struct RunState {
   Method* warmup_method;
   ControlVariateProbe& control_variate;
 
-  /// A copy of all of it.
-  Checkpoint capture(const TrainState& train) const;
+  /// A copy of all of it, with where the training stands, whose run it is, and its records so far.
+  Checkpoint capture(const TrainState& train, const RunIdentity& identity, const std::string& records) const;
 
   /// Puts it back. An Error when the network or the method is another one, and then nothing was changed.
   /// `where` names the checkpoint.

@@ -16,10 +16,7 @@ bool CheckpointSaver::goes_on(const TrainState& train) {
   if (stop_signal_) signal_ = stop_signal_();
   const bool is_due = signal_ != 0 || schedule_.is_due(train);
   if (writer_ != nullptr && is_due) {
-    Checkpoint checkpoint = state_.capture(train);
-    checkpoint.identity = identity_;
-    checkpoint.records = writer_->records();
-    save_checkpoint(writer_->layout(), checkpoint);
+    save_checkpoint(writer_->layout(), state_.capture(train, identity_, writer_->records()));
     schedule_.restart(train);
   }
   return signal_ == 0;

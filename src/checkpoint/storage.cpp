@@ -52,6 +52,10 @@ void save_contents(const RunLayout& layout, const CheckpointContents& contents) 
   file.commit();
 }
 
+void drop_previous_checkpoint(const RunLayout& layout) {
+  fs::remove(layout.previous_checkpoint());
+}
+
 std::optional<LoadedCheckpoint> load_checkpoint(const RunLayout& layout) {
   std::string problem;
   for (const fs::path& path : {layout.checkpoint(), layout.previous_checkpoint()}) {

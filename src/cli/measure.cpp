@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/config_options.h"
@@ -25,6 +26,16 @@ struct MeasureCommand {
   /// Options of `train` that were given.
   ConfigOverrides overrides;
 };
+
+/// Options without which nobody knows how the weights of a bare file are trained.
+std::vector<std::string> unknown_training(const MeasureCommand& command) {
+  std::vector<std::string> unknown;
+  if (!command.run.empty()) return unknown;
+  for (const char* key : {"method", "lr", "inner_batch"}) {
+    if (!command.overrides.has(key)) unknown.push_back(option_of(key));
+  }
+  return unknown;
+}
 
 /// The config of the run, or the defaults, with the options on top.
 RunConfig config_of(const MeasureCommand& command) {
@@ -99,10 +110,13 @@ int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
   const fs::path weights = weights_of(command);
   const fs::path run = command.weights.empty() ? command.run : "";
   const RunConfig config = config_of(command);
+  const auto asked_rate = command.overrides.has("lr") ? std::optional(config.lr) : std::nullopt;
   const MeasureResult result = run_measurement(config, {.quantities = command.quantities,
                                                         .weights = weights,
                                                         .run = run,
                                                         .device = parse_device(options.device),
+                                                        .learning_rate = asked_rate,
+                                                        .unknown_training = unknown_training(command),
                                                         .out = command.out,
                                                         .is_quiet = options.is_quiet});
   if (options.is_json) {
@@ -140,8 +154,10 @@ void add_measure_command(CLI::App& app, GlobalOptions& options, CommandAction& a
   add_config_options(*measure, command->overrides, [](const ConfigField& field) {
     const bool is_for_training = field.key == "metrics" || field.key == "metrics_every" ||
                                  field.key == "init" || field.key == "augment";
-    const bool is_other = field.key == "lr" || field.key == "inner_batch" || field.key == "seed";
-    return (field.topic != ConfigField::Topic::kTraining || is_other) && !is_for_training;
+    // What measuring needs to know of the training.
+    static const std::set<std::string> kOthers = {"method", "coefficient", "update_rule", "momentum",
+                                                  "lr",     "inner_batch", "outer_batch", "seed"};
+    return (field.topic != ConfigField::Topic::kTraining || kOthers.contains(field.key)) && !is_for_training;
   });
   measure->callback([command, &options, &action] {
     action = [command, &options] { return run_measure(*command, options); };

@@ -4,12 +4,10 @@
 
 #include "cli/command.h"
 #include "cli/spec_options.h"
-#include "config/sweep_file.h"
 #include "report/arrange.h"
 #include "report/compare_sweep.h"
-#include "report/curves.h"
 #include "report/write_report.h"
-#include "util/error.h"
+#include "store/sweep_directory.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -23,49 +21,37 @@ struct ReportCommand {
   std::string out;
   std::string x_axis;
   int64_t smooth = 0;
+  std::string tables;
+  std::string at_loss;
   bool has_figures = true;
 };
 
-/// The comparison of a sweep, and where its report goes. `--set` need not be repeated; where it is, it must
-/// be what the sweep was run with.
-struct SweepComparison {
+/// What to report, and where the report goes.
+struct Target {
   Comparison comparison;
   fs::path out;
 };
 
-SweepComparison compare_spec(const SweepRequest& request) {
-  Spec spec = read_spec(request.spec);
-  find_scale(spec, scale_of(spec, request));
-  const SweepDirectory directory = directory_of(spec, request);
-  SweepComparison sweep{compare_sweep(directory.root), directory.root / "report"};
-  for (const std::string& setting : request.settings) set_everywhere(spec, setting);
-  const std::vector<std::string> asked = settings_by_hand(spec);
-  const std::vector<std::string> given = read_sweep_file(directory.description()).settings;
-  if (!asked.empty() && asked != given) {
-    throw Error("the sweep was run with other settings",
-                {"set", join(asked, " "),
-                 given.empty() ? "it was run without --set" : "it was run with " + join(given, " ")});
-  }
-  return sweep;
-}
-
-SweepComparison compare(ReportCommand& command) {
+Target find_target(const ReportCommand& command) {
   if (command.targets.size() == 1) {
     const fs::path target = command.targets.front();
     if (target.extension() == ".toml") {
-      command.request.spec = target;
-      return compare_spec(command.request);
+      const Spec spec = read_spec(target);
+      return {compare_spec(command.request, spec), directory_of(spec, command.request) / "report"};
     }
     if (fs::exists(SweepDirectory{target}.description())) return {compare_sweep(target), target / "report"};
   }
   return {arrange_runs(find_runs({command.targets.begin(), command.targets.end()})), "report"};
 }
 
-int run_report(ReportCommand command, const GlobalOptions& options) {
-  auto [comparison, out] = compare(command);
+int run_report(const ReportCommand& command, const GlobalOptions& options) {
+  auto [comparison, out] = find_target(command);
   if (!command.out.empty()) out = command.out;
   if (!command.x_axis.empty()) comparison.options.x = command.x_axis;
   if (command.smooth > 0) comparison.options.smooth = command.smooth;
+  if (!command.tables.empty()) comparison.options.tables = split(command.tables, ',');
+  if (!command.at_loss.empty())
+    comparison.options.at_loss = parse_loss_levels(split(command.at_loss, ','), "at_loss");
   const WrittenReport report = write_report(std::move(comparison), out, command.has_figures);
   if (options.is_json) {
     fmt::print("{}\n", report.json.dump());
@@ -100,10 +86,15 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
                      "where the report goes (default: into that directory, as report/)");
   std::vector<std::string> axes;
   for (const XAxis& axis : x_axes()) axes.push_back(axis.name);
-  report->add_option("--x", command->x_axis, "x axis of curves: epochs, evaluations, seconds or loss")
+  report->add_option("--x", command->x_axis, "x axis of curves: " + join(axes, ", "))
       ->check(CLI::IsMember(axes));
   report->add_option("--smooth", command->smooth, "moving average over so many points; 1: none")
       ->check(CLI::PositiveNumber);
+  report->add_option("--tables", command->tables,
+                     "quantities that tables show, separated by commas: test_accuracy, loss_gap, ...");
+  report->add_option("--at-loss", command->at_loss,
+                     "compare runs also where their evaluated training loss falls to these levels, like "
+                     "0.8,0.4; needs --metrics gaps");
   report->add_flag("!--no-figures", command->has_figures,
                    "draw no figures with gnuplot; the page has its own");
   report->callback([command, &options, &action] {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sweep/sweep.h"
+#include "config/sweep_request.h"
 
 namespace batchplus {
 

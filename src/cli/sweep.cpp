@@ -141,10 +141,7 @@ int conclude(const Sweep& sweep, const GlobalOptions& options) {
   if (options.is_json) {
     Json json = {
         {"spec", sweep.spec.name}, {"scale", sweep.scale}, {"directory", sweep.directory.root.string()}};
-    for (const SweepState state : {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
-                                   SweepState::kRunning, SweepState::kWaiting}) {
-      json[to_string(state)] = result.count(state);
-    }
+    for (const SweepState state : kSweepStates) json[to_string(state)] = result.count(state);
     fmt::print("{}\n", json.dump());
   } else {
     fmt::print("{} ({}): {}, in {}\n", sweep.spec.name, sweep.scale, describe(result),
@@ -202,7 +199,9 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   if (command.index >= 0) return run_index(sweep, command.index, environment);
   if (command.is_slurm) {
     const int threads = options.threads > 0 ? options.threads : 4;
-    fmt::print("{}", submit_to_slurm(sweep, command_line(sweep, command.request, options, threads), threads));
+    auto line = command_line(sweep, command.request, options, threads);
+    line.emplace_back("--index");
+    fmt::print("{}", submit_to_slurm(sweep, line, threads));
     return 0;
   }
   run_here(sweep, command, options);

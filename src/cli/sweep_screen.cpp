@@ -10,8 +10,7 @@ namespace batchplus {
 
 std::string describe(const SweepTally& tally) {
   std::vector<std::string> parts;
-  for (const SweepState state : {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
-                                 SweepState::kRunning, SweepState::kWaiting}) {
+  for (const SweepState state : kSweepStates) {
     if (tally.count(state) > 0) parts.push_back(fmt::format("{} {}", tally.count(state), to_string(state)));
   }
   return join(parts, ", ");

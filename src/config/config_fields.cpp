@@ -28,14 +28,15 @@ ConfigField incidental(ConfigField field) {
 
 ConfigField choice(std::string key, std::string RunConfig::*member, std::vector<std::string> choices,
                    const std::string& help) {
-  return {std::move(key), fmt::format("{}: {}", help, join(choices, ", ")), Kind::kText,
-          [member, choices](RunConfig& config, const std::string& value, const std::string& where) {
-            if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-              throw Error("not one of the choices", {where, value, suggest_name(value, choices)});
-            }
-            config.*member = value;
-          },
-          [member](const RunConfig& config) { return config.*member; }};
+  ConfigField field = text(std::move(key), member, fmt::format("{}: {}", help, join(choices, ", ")));
+  field.choices = choices;
+  field.set = [member, choices](RunConfig& config, const std::string& value, const std::string& where) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      throw Error("not one of the choices", {where, value, suggest_name(value, choices)});
+    }
+    config.*member = value;
+  };
+  return field;
 }
 
 /// What a number must be, and the words for it.
@@ -117,7 +118,20 @@ ConfigField batch_norm_statistics(std::string key, std::string RunConfig::*membe
 ConfigField kernels_of_layers(std::string key, std::string RunConfig::*member) {
   ConfigField field = choice(std::move(key), member, {"fast", "direct", "aten"}, "");
   field.help = "code that computes the layers on a CPU: fast, direct (without Winograd) or aten (libtorch)";
-  field.value_before = "aten";
+  field.left_out_of_id = "aten";
+  return field;
+}
+
+/// Which bits own kernels give. Not asked for: a program has one revision. libtorch's kernels have none,
+/// which counts as the first.
+ConfigField revision_of_kernels(std::string key, int64_t RunConfig::*member) {
+  static constexpr int64_t kFirst = 1;
+  ConfigField field = number(std::move(key), member, kPositive, "revision of own kernels");
+  field.get = [member](const RunConfig& config) {
+    return format_value(config.kernels == "aten" ? kFirst : config.*member);
+  };
+  field.is_option = false;
+  field.left_out_of_id = format_value(kFirst);
   return field;
 }
 
@@ -125,7 +139,7 @@ ConfigField kernels_of_layers(std::string key, std::string RunConfig::*member) {
 ConfigField normalization_of_layers(std::string key, std::string RunConfig::*member) {
   ConfigField field =
       choice(std::move(key), member, {"batch", "group", "none"}, "normalisation layers of the network");
-  field.value_before = "batch";
+  field.left_out_of_id = "batch";
   return field;
 }
 
@@ -146,16 +160,6 @@ std::vector<ConfigField> join_topics(const std::vector<TopicFields>& topics) {
 }
 
 }  // namespace
-
-std::string option_of(const std::string& key) {
-  std::string name = "--" + key;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
-std::string ConfigField::option() const {
-  return option_of(key);
-}
 
 const std::vector<ConfigField>& config_fields() {
   using C = RunConfig;
@@ -178,7 +182,7 @@ const std::vector<ConfigField>& config_fields() {
            text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
            choice(
                "sampling", &C::sampling, {"epoch", "independent", "sequential"},
-               "how outer batches are drawn; sequential takes the file's order and the first --train-limit "
+               "how outer batches are drawn; sequential takes the file's order and the first {train_limit} "
                "records"),
        }},
       {Topic::kNetwork,
@@ -189,6 +193,7 @@ const std::vector<ConfigField>& config_fields() {
            normalization_of_layers("normalization", &C::normalization),
            text("init", &C::init, "PyTorch state dict to start from"),
            kernels_of_layers("kernels", &C::kernels),
+           revision_of_kernels("kernels_revision", &C::kernels_revision),
        }},
       {Topic::kTraining,
        {
@@ -204,17 +209,17 @@ const std::vector<ConfigField>& config_fields() {
                 "B: samples of an outer batch: a number, a multiple of b like 2x, or all"),
            optional_number(
                "epochs", &C::epochs, kPositive,
-               "passes over the training samples (default: 10, or unlimited with --budget-epochs)"),
+               "passes over the training samples (default: 10, or unlimited with {budget_epochs})"),
            optional_number("budget_epochs", &C::budget_epochs, kPositive,
                            "stop after so many times n sample gradients"),
            text("schedule", &C::schedule,
                 "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
            number("weight_decay", &C::weight_decay, kNotNegative, "L2 regularisation"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
-                  "begin with so many epochs of --warmup-method"),
+                  "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
            optional_number("warmup_lr", &C::warmup_lr, kPositive,
-                           "learning rate of the warm-up epochs (default: --lr)"),
+                           "learning rate of the warm-up epochs (default: {lr})"),
            choice("snapshot_gradients", &C::snapshot_gradients, {"auto", "cache", "recompute"},
                   "keep the snapshot's inner gradients or compute them again"),
            text("snapshot_memory", &C::snapshot_memory,
@@ -225,7 +230,7 @@ const std::vector<ConfigField>& config_fields() {
       {Topic::kMetrics,
        {
            text("metrics", &C::metrics,
-                "what to measure while training: groups of 'batchplus measure --help', or all"),
+                "what to measure while training: groups that the help of 'batchplus measure' lists, or all"),
            number("metrics_every", &C::metrics_every, kPositive,
                   "measure after every so many epochs, and at the end"),
            optional_number(
@@ -241,7 +246,7 @@ const std::vector<ConfigField>& config_fields() {
            number("sharpness_sigma", &C::sharpness_sigma, kPositive,
                   "variance of each weight's perturbation in S_sigma"),
            optional_number("sharpness_eta", &C::sharpness_eta, kPositive,
-                           "step length in S_phi (default: --lr)"),
+                           "step length in S_phi (default: {lr})"),
            number("sharpness_draws", &C::sharpness_draws, kAtLeastTwo, "perturbations to average over"),
            optional_number("pl_constant", &C::pl_constant, kPositive,
                            "P-L constant mu of the bound (default: the least local ratio)"),
@@ -264,7 +269,7 @@ const std::vector<ConfigField>& config_fields() {
 RunConfig defaults_of_older_runs() {
   RunConfig config;
   for (const auto& field : config_fields()) {
-    if (!field.value_before.empty()) field.set(config, field.value_before, field.key);
+    if (!field.left_out_of_id.empty()) field.set(config, field.left_out_of_id, field.key);
   }
   return config;
 }

@@ -16,26 +16,26 @@ struct ConfigField {
 
   /// As a TOML key: `inner_batch`. The option is --inner-batch.
   std::string key;
+  /// Names other keys in braces.
   std::string help;
   Kind kind = Kind::kText;
-  /// Parses and checks; `where` names the option or the file's line in an Error.
+  /// Parses and checks; `where` names the key or the file's line in an Error.
   std::function<void(RunConfig&, const std::string& text, const std::string& where)> set;
   /// The value as text; empty when it is not set.
   std::function<std::string(const RunConfig&)> get;
   Topic topic = Topic::kTraining;
   /// Whether the numbers of a run depend on it; where things are and how often they are saved do not matter.
   bool decides_result = true;
-  /// What runs had before there was the field, when that is not the default; else empty.
-  std::string value_before = {};
-
-  /// The option of the command line, with its dashes.
-  std::string option() const;
+  /// Whether the command line offers it.
+  bool is_option = true;
+  /// The value that is left out of a run's id, because all runs had it before there was the field; empty:
+  /// none.
+  std::string left_out_of_id = {};
+  /// The words that it takes; empty: other text too.
+  std::vector<std::string> choices = {};
 };
 
 const std::vector<ConfigField>& config_fields();
-
-/// The option of a key: --inner-batch of inner_batch.
-std::string option_of(const std::string& key);
 
 /// What the text of a run directory means where it lacks keys: they are younger than the run.
 RunConfig defaults_of_older_runs();

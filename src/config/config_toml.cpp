@@ -1,11 +1,11 @@
 #include "config/config_toml.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 
 #include "config/config_fields.h"
+#include "config/parse_toml.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"
@@ -13,10 +13,6 @@
 
 namespace batchplus {
 namespace {
-
-std::string at(const std::string& where, const toml::source_position& position) {
-  return fmt::format("{}:{}:{}", where, position.line, position.column);
-}
 
 /// The text of a value that has the field's type.
 std::string text_of(const ConfigField& field, const toml::node& node, const std::string& where) {
@@ -60,7 +56,7 @@ std::string write_toml(const RunConfig& config, bool is_for_result) {
   for (const auto& field : config_fields()) {
     if (is_for_result && !field.decides_result) continue;
     const std::string value = field.get(config);
-    if (is_for_result && !value.empty() && value == field.value_before) continue;
+    if (is_for_result && !value.empty() && value == field.left_out_of_id) continue;
     if (value.empty() && field.get(defaults).empty()) continue;
     if (field.kind == ConfigField::Kind::kText) {
       toml += fmt::format("{} = {}\n", field.key, quoted(value));
@@ -76,18 +72,12 @@ std::string write_toml(const RunConfig& config, bool is_for_result) {
 }  // namespace
 
 void parse_config(RunConfig& config, std::string_view text, const std::string& where) {
-  toml::table table;
-  try {
-    table = toml::parse(text, where);
-  } catch (const toml::parse_error& problem) {
-    throw Error("not valid TOML", {at(where, problem.source().begin), std::string(problem.description()),
-                                   "see https://toml.io for the syntax"});
-  }
+  const toml::table table = parse_toml(text, where);
   std::vector<std::string> keys;
   for (const auto& field : config_fields()) keys.push_back(field.key);
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    const std::string place = at(where, key.source().begin);
+    const std::string place = place_in(where, key.source().begin);
     const auto field = std::find(keys.begin(), keys.end(), name);
     if (field == keys.end()) throw Error("unknown key", {place, name, suggest_name(name, keys)});
     const ConfigField& row = config_fields()[static_cast<size_t>(field - keys.begin())];

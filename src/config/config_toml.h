@@ -22,8 +22,8 @@ RunConfig parse_run_config(std::string_view text, const std::string& where);
 /// The complete configuration as TOML.
 std::string to_toml(const RunConfig& config);
 
-/// Only what decides the result: equal texts mean equal runs. A field at its value_before is left out: the
-/// text, and the id that is made from it, are what they were before there was the field.
+/// Only what decides the result: equal texts mean equal runs. A field at its left_out_of_id is left
+/// out: the text, and the id that is made from it, are what they were before there was the field.
 std::string result_toml(const RunConfig& config);
 
 /// A name for a config that depends on what it computes alone: not on paths, nor on where its results go.

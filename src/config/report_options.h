@@ -7,16 +7,30 @@
 
 namespace batchplus {
 
+/// What a curve can be drawn against.
+struct XAxis {
+  std::string name;
+  std::string label;
+  /// In the records.
+  std::string key;
+};
+const std::vector<XAxis>& x_axes();
+
 /// What a report shows.
 struct ReportOptions {
   /// Quantities of the records: test_accuracy, test_loss, loss_gap, ...
   std::vector<std::string> tables = {"test_accuracy"};
   std::vector<std::string> curves = {"test_accuracy", "test_loss"};
-  /// epochs, evaluations, seconds or loss (running, of training).
+  /// The name of an XAxis.
   std::string x = "epochs";
   /// Moving average over so many points; 1: none.
   int64_t smooth = 1;
+  /// Evaluated training losses at which runs are compared; none: only at the end.
+  std::vector<double> at_loss = {};
 };
+
+/// Levels of the training loss, each more than zero. An Error names `where`.
+std::vector<double> parse_loss_levels(const std::vector<std::string>& texts, const std::string& where);
 
 /// What a paper published for a cell.
 struct PublishedValue {

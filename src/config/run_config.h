@@ -25,6 +25,8 @@ struct RunConfig {
   std::string normalization = "batch";
   std::string init;
   std::string kernels = "fast";
+  /// Which bits own kernels give; those of this program (kernels/revision.h).
+  int64_t kernels_revision = 2;
 
   std::string method = "bp-svrg";
   std::string coefficient;

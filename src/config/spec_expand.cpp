@@ -79,29 +79,29 @@ bool SpecScale::keeps(const Cell& cell) const {
 }
 
 const SpecScale& find_scale(const Spec& spec, const std::string& name) {
-  return find_row(spec.scales, name, "scale of this spec", "--scale");
+  return find_row(spec.scales, name, "scale of this spec", "scale");
 }
 
 void set_everywhere(Spec& spec, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
-    throw Error("not an assignment", {"--set", assignment, "write --set dataset=fashion-mnist"});
+    throw Error("not an assignment", {"set", assignment, "write {set} dataset=fashion-mnist"});
   }
-  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "--set"};
+  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "set"};
   std::vector<std::string> keys = spec_config_keys();
   if (setting.key == kRepeats) {
-    spec.last.repeats = parse_repeats(setting.text, fmt::format("--set {}", kRepeats));
+    spec.last.repeats = parse_repeats(setting.text, fmt::format("{{set}} {}", kRepeats));
     return;
   }
   for (const ConfigField& field : config_fields()) {
     if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
     RunConfig scratch;
-    field.set(scratch, setting.text, fmt::format("--set {}", setting.key));
+    field.set(scratch, setting.text, fmt::format("{{set}} {}", setting.key));
     spec.last.config.push_back(setting);
     return;
   }
   keys.emplace_back(kRepeats);
-  throw Error("unknown key", {"--set", setting.key, suggest_name(setting.key, keys)});
+  throw Error("unknown key", {"set", setting.key, suggest_name(setting.key, keys)});
 }
 
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
@@ -147,7 +147,7 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
     }
   }
   if (runs.empty()) {
-    throw Error("the spec has no runs at this scale", {"--scale", scale_name, "everything is excluded"});
+    throw Error("the spec has no runs at this scale", {"scale", scale_name, "everything is excluded"});
   }
   return runs;
 }

@@ -1,14 +1,15 @@
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <set>
 
 #include "config/config_fields.h"
+#include "config/parse_toml.h"
 #include "config/spec.h"
 #include "config/spec_table.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/table.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -210,88 +211,100 @@ std::map<std::string, PublishedCells> read_published(const SpecTable& reader,
 }
 
 ReportOptions read_report(const SpecTable& reader) {
-  reader.allow({"tables", "curves", "x", "smooth"}, false);
+  reader.allow({"tables", "curves", "x", "smooth", "at_loss"}, false);
   ReportOptions report;
   report.tables = reader.texts("tables", report.tables);
   report.curves = reader.texts("curves", report.curves);
   report.x = reader.text("x", report.x);
-  const std::vector<std::string> axes = {"epochs", "evaluations", "seconds", "loss"};
-  if (std::find(axes.begin(), axes.end(), report.x) == axes.end()) {
-    throw Error("not one of the choices", {reader.place_of("x"), report.x, suggest_name(report.x, axes)});
-  }
+  if (reader.has("x")) find_row(x_axes(), report.x, "x axis", reader.place_of("x"));
   if (const auto* smooth = reader.table().get("smooth")) {
     const std::string where = reader.place_of("smooth");
     report.smooth = parse_integer(scalar_text(*smooth, where, "smooth"), where);
     if (report.smooth < 1) throw Error("value out of range", {where, "smooth", "must be one or more"});
   }
+  if (reader.has("at_loss")) {
+    report.at_loss = parse_loss_levels(reader.texts("at_loss", {}), reader.place_of("at_loss"));
+  }
   return report;
+}
+
+/// The same grid under another title, perhaps with less in it.
+Spec read_extended(const SpecTable& reader, const std::string& where) {
+  reader.allow({"title", "extends", "exclude", "report"}, false);
+  const std::filesystem::path other = std::filesystem::path(where).parent_path() / reader.text("extends", "");
+  if (std::filesystem::weakly_canonical(other) == std::filesystem::weakly_canonical(where)) {
+    throw Error("a spec extends itself",
+                {reader.place_of("extends"), reader.text("extends", ""), "name another one"});
+  }
+  return read_spec(other);
+}
+
+std::vector<SpecAxis> read_axes(const SpecTable& reader) {
+  std::vector<SpecAxis> axes;
+  std::set<std::string> names;
+  for (const SpecTable& axis : reader.tables("axis")) {
+    axes.push_back(read_axis(axis));
+    if (names.insert(axes.back().name).second) continue;
+    throw Error("two axes have the same name", {axis.where(), axes.back().name, "name them apart"});
+  }
+  require_separate_keys(axes);
+  return axes;
+}
+
+std::string read_equal_budget(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  if (!reader.has("equal_budget")) return "";
+  const std::string axis = reader.text("equal_budget", "");
+  std::vector<std::string> names;
+  for (const SpecAxis& row : axes) names.push_back(row.name);
+  if (std::find(names.begin(), names.end(), axis) != names.end()) return axis;
+  throw Error("there is no such axis", {reader.place_of("equal_budget"), axis, suggest_name(axis, names)});
+}
+
+/// One, called "full", when the file has none.
+std::vector<SpecScale> read_scales(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
+  std::vector<SpecScale> scales;
+  if (const auto tables = reader.inner_table("scale")) {
+    for (const auto& [key, node] : tables->table()) {
+      const std::string name(key.str());
+      scales.push_back(read_scale(name, *tables->inner_table(name), axes));
+    }
+  }
+  if (scales.empty()) scales.push_back({.name = "full"});
+  return scales;
+}
+
+/// The grid and what is published of it.
+Spec read_grid(const SpecTable& reader) {
+  reader.allow({"title", "equal_budget", "base", "axis", "override", "exclude", "choose", "scale",
+                "published", "report"},
+               false);
+  Spec spec;
+  if (const auto base = reader.inner_table("base")) {
+    base->allow({"repeats"}, true);
+    spec.base = read_settings(*base);
+  }
+  spec.axes = read_axes(reader);
+  for (const SpecTable& row : reader.tables("override")) {
+    row.allow({"when", "epochs_times", "repeats"}, true);
+    spec.overrides.push_back({read_when(row, "when", spec.axes), read_settings(row)});
+  }
+  if (const auto choice = reader.inner_table("choose")) spec.choice = read_choice(*choice, spec.axes);
+  spec.equal_budget_axis = read_equal_budget(reader, spec.axes);
+  spec.scales = read_scales(reader, spec.axes);
+  if (const auto published = reader.inner_table("published"))
+    spec.published = read_published(*published, spec.axes);
+  return spec;
 }
 
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& where) {
-  toml::table table;
-  try {
-    table = toml::parse(text, where);
-  } catch (const toml::parse_error& problem) {
-    const auto& position = problem.source().begin;
-    throw Error("not valid TOML", {fmt::format("{}:{}:{}", where, position.line, position.column),
-                                   std::string(problem.description()), "see https://toml.io for the syntax"});
-  }
+  const toml::table table = parse_toml(text, where);
   const SpecTable reader(table, where);
-  Spec spec;
-  if (reader.has("extends")) {
-    // The same grid under another title, perhaps with less in it.
-    reader.allow({"title", "extends", "exclude", "report"}, false);
-    const std::filesystem::path other =
-        std::filesystem::path(where).parent_path() / reader.text("extends", "");
-    if (std::filesystem::weakly_canonical(other) == std::filesystem::weakly_canonical(where)) {
-      throw Error("a spec extends itself",
-                  {reader.place_of("extends"), reader.text("extends", ""), "name another one"});
-    }
-    spec = read_spec(other);
-  } else {
-    reader.allow({"title", "equal_budget", "base", "axis", "override", "exclude", "choose", "scale",
-                  "published", "report"},
-                 false);
-  }
+  Spec spec = reader.has("extends") ? read_extended(reader, where) : read_grid(reader);
   spec.title = reader.required_text("title");
-  if (const auto base = reader.inner_table("base")) {
-    base->allow({"repeats"}, true);
-    spec.base = read_settings(*base);
-  }
-  std::set<std::string> names;
-  for (const SpecTable& axis : reader.tables("axis")) {
-    spec.axes.push_back(read_axis(axis));
-    if (names.insert(spec.axes.back().name).second) continue;
-    throw Error("two axes have the same name", {axis.where(), spec.axes.back().name, "name them apart"});
-  }
-  require_separate_keys(spec.axes);
-  for (const SpecTable& row : reader.tables("override")) {
-    row.allow({"when", "epochs_times", "repeats"}, true);
-    spec.overrides.push_back({read_when(row, "when", spec.axes), read_settings(row)});
-  }
   for (const SpecTable& row : reader.tables("exclude"))
     spec.excludes.push_back(read_condition(row, spec.axes));
-  if (const auto choice = reader.inner_table("choose")) spec.choice = read_choice(*choice, spec.axes);
-  if (reader.has("equal_budget")) {
-    spec.equal_budget_axis = reader.text("equal_budget", "");
-    if (!names.contains(spec.equal_budget_axis)) {
-      throw Error("there is no such axis",
-                  {reader.place_of("equal_budget"), spec.equal_budget_axis,
-                   suggest_name(spec.equal_budget_axis, {names.begin(), names.end()})});
-    }
-  }
-  if (const auto scales = reader.inner_table("scale")) {
-    for (const auto& [key, node] : scales->table()) {
-      const std::string name(key.str());
-      const auto scale = scales->inner_table(name);
-      spec.scales.push_back(read_scale(name, *scale, spec.axes));
-    }
-  }
-  if (spec.scales.empty()) spec.scales.push_back({.name = "full"});
-  if (const auto published = reader.inner_table("published"))
-    spec.published = read_published(*published, spec.axes);
   if (const auto report = reader.inner_table("report")) spec.report = read_report(*report);
   return spec;
 }

@@ -4,6 +4,7 @@
 
 #include "util/error.h"
 #include "util/file.h"
+#include "util/table.h"
 
 namespace batchplus {
 namespace {
@@ -27,7 +28,9 @@ ReportOptions report_options(const Json& json) {
   return {.tables = json.at("tables"),
           .curves = json.at("curves"),
           .x = json.at("x"),
-          .smooth = json.at("smooth")};
+          .smooth = json.at("smooth"),
+          // A sweep from before there was the key has none.
+          .at_loss = json.value("at_loss", std::vector<double>{})};
 }
 
 SweepFile from_json(const Json& json) {
@@ -71,7 +74,8 @@ Json to_json(const SweepFile& sweep) {
   json["report"] = {{"tables", sweep.report.tables},
                     {"curves", sweep.report.curves},
                     {"x", sweep.report.x},
-                    {"smooth", sweep.report.smooth}};
+                    {"smooth", sweep.report.smooth},
+                    {"at_loss", sweep.report.at_loss}};
   json["axes"] = Json::array();
   for (const auto& [name, labels] : sweep.axes) json["axes"].push_back({{"name", name}, {"labels", labels}});
   json["runs"] = Json::array();
@@ -101,7 +105,9 @@ SweepFile read_sweep_file(const std::filesystem::path& path) {
       throw Error("the sweep has a format that this program does not know",
                   {path.string(), version.dump(), "use a newer batchplus"});
     }
-    return from_json(json);
+    SweepFile sweep = from_json(json);
+    find_row(x_axes(), sweep.report.x, "x axis", path.string());
+    return sweep;
   } catch (const Json::exception& problem) {
     throw Error("not the description of a sweep", {path.string(), problem.what(), hint});
   }

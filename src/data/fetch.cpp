@@ -156,7 +156,7 @@ class Fetch {
           throw Error(
               "the file differs from the official one",
               {name, digest,
-               fmt::format("expected {}; '--data-dir' reads a dataset of your own as it is", known->second)});
+               fmt::format("expected {}; {{data_dir}} reads a dataset of your own as it is", known->second)});
         }
       }
       recorded[name] = hash_file(staged_ / name);

@@ -80,6 +80,11 @@ void append(const fs::path& picture, int64_t label, ImageBytes& images) {
   images.labels.push_back(label);
 }
 
+/// Of a folder without a split.
+bool is_for_testing(size_t number) {
+  return number % kTestEvery == kTestEvery - 1;
+}
+
 ImageBytes empty_images() {
   return {3, kSide, kSide, {}, {}};
 }
@@ -105,6 +110,16 @@ std::vector<std::string> image_folder_classes(const fs::path& path) {
   return names;
 }
 
+int64_t count_training_pictures(const fs::path& path) {
+  const bool is_split = has_split(path);
+  int64_t count = 0;
+  for (const fs::path& folder : class_folders(is_split ? path / "train" : path)) {
+    const size_t found = pictures(folder).size();
+    for (size_t i = 0; i < found; ++i) count += is_split || !is_for_testing(i) ? 1 : 0;
+  }
+  return count;
+}
+
 Dataset load_image_folder(const fs::path& path) {
   Dataset dataset;
   dataset.class_names = image_folder_classes(path);
@@ -122,8 +137,7 @@ Dataset load_image_folder(const fs::path& path) {
   } else {
     for (int64_t c = 0; c < dataset.classes(); ++c) {
       const auto found = pictures(path / dataset.class_names[c]);
-      for (size_t i = 0; i < found.size(); ++i)
-        append(found[i], c, i % kTestEvery == kTestEvery - 1 ? test : train);
+      for (size_t i = 0; i < found.size(); ++i) append(found[i], c, is_for_testing(i) ? test : train);
     }
   }
   if (test.size() == 0 || train.size() == 0) {

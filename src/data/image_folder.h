@@ -12,6 +12,9 @@ namespace batchplus {
 /// sides' ratio is not kept). Classes are numbered in the order of their names.
 Dataset load_image_folder(const std::filesystem::path& path);
 
+/// How many of its pictures are for training, by their names alone: no picture is read.
+int64_t count_training_pictures(const std::filesystem::path& path);
+
 /// The classes of such a folder, without reading pictures.
 std::vector<std::string> image_folder_classes(const std::filesystem::path& path);
 

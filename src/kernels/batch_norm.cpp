@@ -5,21 +5,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/parts.h"
 #include "kernels/scratch.h"
 #include "kernels/trace.h"
 
-#include "kernels/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/batch_norm.cpp"
+#include <hwy/foreach_target.h>
 
+#include "kernels/channel_terms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
-using simd::kLanes;
 using simd::Vector;
-
-/// Pixels whose sums are taken in float before they are added in double.
-constexpr int64_t kChunk = 64;
-/// Vectors of channels that are summed together: a line of the cache or two.
-constexpr int kGroup = 4;
 
 thread_local Scratch sum_scratch;
 thread_local Scratch coefficient_scratch;
@@ -30,13 +31,14 @@ int64_t grain(int64_t channels) {
   return std::max<int64_t>(1, kFloats / channels);
 }
 
-/// Two sums of each channel over all pixels: [2][channels], in double. The threads' parts are added in order.
+/// Two sums of each channel over all pixels, in double, for each part of the samples: [parts][2][channels].
 class ChannelSums {
  public:
-  explicit ChannelSums(int64_t channels)
-      : channels_(channels), parts_(at::get_num_threads()), sums_(make(2 * channels * parts_)) {}
+  explicit ChannelSums(int64_t samples, int64_t channels)
+      : channels_(channels), parts_(samples), sums_(make(2 * channels * parts_.number())) {}
 
-  double* of_thread() const { return sums_ + at::get_thread_num() * 2 * channels_; }
+  const Parts& parts() const { return parts_; }
+  double* of_part(int64_t part) const { return sums_ + part * 2 * channels_; }
   double first(int64_t c) const { return total(c); }
   double second(int64_t c) const { return total(channels_ + c); }
 
@@ -47,69 +49,27 @@ class ChannelSums {
     return sums;
   }
   double total(int64_t i) const {
-    double sum = 0;
-    for (int64_t part = 0; part < parts_; ++part) sum += sums_[part * 2 * channels_ + i];
-    return sum;
+    return add_parts<double>(parts_.number(), [&](int64_t part) { return of_part(part)[i]; });
   }
 
   int64_t channels_;
-  int64_t parts_;
+  Parts parts_;
   double* sums_;
 };
 
-/// Adds up two vectors a pixel for the channels c.. of kVectors vectors: terms(pixel, vector) gives them.
-template <int kVectors, class Terms>
-[[gnu::always_inline]] inline void add_terms(int64_t begin, int64_t end, int64_t c, int64_t channels,
-                                             const Terms& terms, double* sums) {
-  Vector first[kVectors];
-  Vector second[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) first[v] = second[v] = _mm256_setzero_ps();
-  for (int64_t i = begin; i < end; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) terms(i, c + v * kLanes, first[v], second[v]);
-  }
-  alignas(32) float lanes[2][kLanes];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    _mm256_store_ps(lanes[0], first[v]);
-    _mm256_store_ps(lanes[1], second[v]);
-    const int64_t begin_channel = c + v * kLanes;
-    const int64_t count = std::min(kLanes, channels - begin_channel);
-    for (int64_t i = 0; i < count; ++i) {
-      sums[begin_channel + i] += static_cast<double>(lanes[0][i]);
-      sums[channels + begin_channel + i] += static_cast<double>(lanes[1][i]);
-    }
-  }
-}
-
-/// Runs add_terms over all pixels; terms(pixel, channel, count, is_full, first, second).
+/// Sums of terms (add_pixels) over all pixels of maps.
 template <class Terms>
-ChannelSums sum_channels(int64_t pixels, int64_t channels, const Terms& terms) {
-  ChannelSums sums(channels);
-  at::parallel_for(0, pixels, grain(channels), [&](int64_t begin, int64_t end) {
-    double* own = sums.of_thread();
-    const auto full = [&](int64_t i, int64_t c, Vector & first, Vector & second)
-        __attribute__((always_inline)) {
-      terms(i, c, kLanes, std::true_type{}, first, second);
-    };
-    for (int64_t i = begin; i < end; i += kChunk) {
-      const int64_t last = std::min(i + kChunk, end);
-      int64_t c = 0;
-      for (; c + kGroup * kLanes <= channels; c += kGroup * kLanes) {
-        add_terms<kGroup>(i, last, c, channels, full, own);
-      }
-      for (; c + 2 * kLanes <= channels; c += 2 * kLanes) add_terms<2>(i, last, c, channels, full, own);
-      for (; c + kLanes <= channels; c += kLanes) add_terms<1>(i, last, c, channels, full, own);
-      if (c == channels) continue;
-      const int64_t count = channels - c;
-      const auto partial = [&](int64_t j, int64_t, Vector & first, Vector & second)
-          __attribute__((always_inline)) {
-        terms(j, c, count, std::false_type{}, first, second);
-      };
-      add_terms<1>(i, last, c, channels, partial, own);
-    }
-  });
+ChannelSums sum_channels(const ConstMaps& maps, const Terms& terms) {
+  const ChannelSums sums(maps.samples, maps.channels);
+  const Parts& parts = sums.parts();
+  const int64_t part_pixels = std::max<int64_t>(1, maps.all_pixels() / parts.number());
+  at::parallel_for(0, parts.number(), 1 + grain(maps.channels) / part_pixels,
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t part = begin; part < end; ++part) {
+                       add_pixels(parts.begin(part) * maps.pixels(), parts.end(part) * maps.pixels(),
+                                  maps.channels, terms, sums.of_part(part));
+                     }
+                   });
   return sums;
 }
 
@@ -118,9 +78,8 @@ template <class Body>
 void for_pixels(int64_t pixels, int64_t channels, const Body& body) {
   at::parallel_for(0, pixels, grain(channels), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      simd::for_vectors(
-          channels, [&](int64_t c, int64_t count, auto full)
-                        __attribute__((always_inline)) { body(i, c, count, full); });
+      simd::for_vectors(channels,
+                        [&](int64_t c, int64_t count, auto full) HWY_ATTR { body(i, c, count, full); });
     }
   });
 }
@@ -132,11 +91,6 @@ KernelWork work_on(const ConstMaps& maps, const char* format, int operations, in
           transfers * values};
 }
 
-/// v where `mask` > 0, otherwise zero.
-[[gnu::always_inline]] inline Vector where_positive(Vector mask, Vector v) {
-  return _mm256_and_ps(v, _mm256_cmp_ps(mask, _mm256_setzero_ps(), _CMP_GT_OQ));
-}
-
 }  // namespace
 
 void channel_moments(const ConstMaps& x, float* mean, float* variance) {
@@ -145,14 +99,14 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
   // zero.
   const float* origin = x.data;
   const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector& second)
-      __attribute__((always_inline)) {
-    constexpr bool kIsFull = decltype(full)::value;
-    const Vector deviation =
-        simd::load<kIsFull>(x.data + i * x.stride + c, count) - simd::load<kIsFull>(origin + c, count);
-    first += deviation;
-    second += deviation * deviation;
-  };
-  const ChannelSums sums = sum_channels(x.all_pixels(), x.channels, terms);
+                         HWY_ATTR {
+                           constexpr bool kIsFull = decltype(full)::value;
+                           const Vector deviation = simd::load<kIsFull>(x.data + i * x.stride + c, count) -
+                                                    simd::load<kIsFull>(origin + c, count);
+                           first = first + deviation;
+                           second = simd::mul_add(deviation, deviation, second);
+                         };
+  const ChannelSums sums = sum_channels(x, terms);
   const auto pixels = static_cast<double>(x.all_pixels());
   for (int64_t c = 0; c < x.channels; ++c) {
     const double offset = sums.first(c) / pixels;
@@ -163,11 +117,10 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
 
 void channel_sums(const ConstMaps& x, float* sums) {
   const TracedCall traced([&] { return work_on(x, "channel sums {}, {}x{}", 1, 1); });
-  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector&)
-      __attribute__((always_inline)) {
-    first += simd::load<decltype(full)::value>(x.data + i * x.stride + c, count);
+  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector&) HWY_ATTR {
+    first = first + simd::load<decltype(full)::value>(x.data + i * x.stride + c, count);
   };
-  const ChannelSums totals = sum_channels(x.all_pixels(), x.channels, terms);
+  const ChannelSums totals = sum_channels(x, terms);
   for (int64_t c = 0; c < x.channels; ++c) sums[c] = static_cast<float>(totals.first(c));
 }
 
@@ -177,18 +130,16 @@ void normalize(const ConstMaps& x, const ScaleShift& by, const Maps& y) {
     return work_on(x, "batch norm {}, {}x{}, forward", 2 + has_addend + by.is_relu, 2 + has_addend);
   });
   const auto run = [&](auto is_adding, auto is_relu) {
-    for_pixels(
-        x.all_pixels(),
-        x.channels, [&](int64_t i, int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
-          constexpr bool kIsFull = decltype(full)::value;
-          Vector v = simd::load<kIsFull>(x.data + i * x.stride + c, count) *
-                         simd::load<kIsFull>(by.scale + c, count) +
-                     simd::load<kIsFull>(by.shift + c, count);
-          if constexpr (decltype(is_adding)::value)
-            v += simd::load<kIsFull>(by.addend.data + i * by.addend.stride + c, count);
-          if constexpr (decltype(is_relu)::value) v = simd::relu(v);
-          simd::store<kIsFull>(y.data + i * y.stride + c, v, count);
-        });
+    for_pixels(x.all_pixels(), x.channels, [&](int64_t i, int64_t c, int64_t count, auto full) HWY_ATTR {
+      constexpr bool kIsFull = decltype(full)::value;
+      Vector v =
+          simd::mul_add(simd::load<kIsFull>(x.data + i * x.stride + c, count),
+                        simd::load<kIsFull>(by.scale + c, count), simd::load<kIsFull>(by.shift + c, count));
+      if constexpr (decltype(is_adding)::value)
+        v = v + simd::load<kIsFull>(by.addend.data + i * by.addend.stride + c, count);
+      if constexpr (decltype(is_relu)::value) v = simd::relu(v);
+      simd::store<kIsFull>(y.data + i * y.stride + c, v, count);
+    });
   };
   if (has_addend && by.is_relu) run(std::true_type{}, std::true_type{});
   if (has_addend && !by.is_relu) run(std::true_type{}, std::false_type{});
@@ -203,31 +154,31 @@ void run_backward(const BatchNormBackward& p) {
   const int64_t channels = p.x.channels;
   const int64_t pixels = p.x.all_pixels();
   /// The gradient that passes max(0, .).
-  const auto passed = [&](int64_t i, int64_t c, int64_t count, auto full, Vector x)
-      __attribute__((always_inline)) {
+  const auto passed = [&](int64_t i, int64_t c, int64_t count, auto full, Vector x) HWY_ATTR {
     constexpr bool kIsFull = decltype(full)::value;
     const Vector g = simd::load<kIsFull>(p.y_gradient.data + i * p.y_gradient.stride + c, count);
     if constexpr (kMask == ReluMask::kFromInput) {
-      return where_positive(
-          x * simd::load<kIsFull>(p.scale + c, count) + simd::load<kIsFull>(p.shift + c, count), g);
+      return simd::where_positive(
+          simd::mul_add(x, simd::load<kIsFull>(p.scale + c, count), simd::load<kIsFull>(p.shift + c, count)),
+          g);
     } else if constexpr (kMask == ReluMask::kFromOutput) {
-      return where_positive(simd::load<kIsFull>(p.y.data + i * p.y.stride + c, count), g);
+      return simd::where_positive(simd::load<kIsFull>(p.y.data + i * p.y.stride + c, count), g);
     } else {
       return g;
     }
   };
-  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector& second)
-      __attribute__((always_inline)) {
+  const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first,
+                         Vector& second) HWY_ATTR {
     constexpr bool kIsFull = decltype(full)::value;
     const Vector x = simd::load<kIsFull>(p.x.data + i * p.x.stride + c, count);
     const Vector g = passed(i, c, count, full, x);
     if constexpr (kHasAddend) {
       simd::store<kIsFull>(p.addend_gradient.data + i * p.addend_gradient.stride + c, g, count);
     }
-    first += g;
-    second += g * (x - simd::load<kIsFull>(p.mean + c, count));
+    first = first + g;
+    second = simd::mul_add(g, x - simd::load<kIsFull>(p.mean + c, count), second);
   };
-  const ChannelSums sums = sum_channels(pixels, channels, terms);
+  const ChannelSums sums = sum_channels(p.x, terms);
 
   // x's gradient = scale * (g - mean(g) - (x - m) * inverse_std^2 * mean(g (x - m)))
   const int64_t padded = round_up(channels, kLanes);
@@ -242,23 +193,23 @@ void run_backward(const BatchNormBackward& p) {
     slope[c] = static_cast<float>(a);
     offset[c] = static_cast<float>(-scale * sums.first(c) / static_cast<double>(pixels));
   }
-  for_pixels(
-      pixels, channels, [&](int64_t i, int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
-        constexpr bool kIsFull = decltype(full)::value;
-        const Vector x = simd::load<kIsFull>(p.x.data + i * p.x.stride + c, count);
-        Vector g;
-        if constexpr (kHasAddend) {
-          g = simd::load<kIsFull>(p.addend_gradient.data + i * p.addend_gradient.stride + c, count);
-        } else {
-          g = passed(i, c, count, full, x);
-        }
-        Vector value = (x - simd::load<kIsFull>(p.mean + c, count)) * simd::load<kIsFull>(slope + c, count) +
-                       simd::load<kIsFull>(offset + c, count);
-        value += g * simd::load<kIsFull>(p.scale + c, count);
-        float* to = p.x_gradient.data + i * p.x_gradient.stride + c;
-        if constexpr (kIsAdding) value += simd::load<kIsFull>(to, count);
-        simd::store<kIsFull>(to, value, count);
-      });
+  for_pixels(pixels, channels, [&](int64_t i, int64_t c, int64_t count, auto full) HWY_ATTR {
+    constexpr bool kIsFull = decltype(full)::value;
+    const Vector x = simd::load<kIsFull>(p.x.data + i * p.x.stride + c, count);
+    Vector g;
+    if constexpr (kHasAddend) {
+      g = simd::load<kIsFull>(p.addend_gradient.data + i * p.addend_gradient.stride + c, count);
+    } else {
+      g = passed(i, c, count, full, x);
+    }
+    Vector value =
+        simd::mul_add(x - simd::load<kIsFull>(p.mean + c, count), simd::load<kIsFull>(slope + c, count),
+                      simd::load<kIsFull>(offset + c, count));
+    value = simd::mul_add(g, simd::load<kIsFull>(p.scale + c, count), value);
+    float* to = p.x_gradient.data + i * p.x_gradient.stride + c;
+    if constexpr (kIsAdding) value = value + simd::load<kIsFull>(to, count);
+    simd::store<kIsFull>(to, value, count);
+  });
 }
 
 KernelWork work_of(const BatchNormBackward& pass, bool has_addend) {
@@ -287,4 +238,33 @@ void batch_norm_backward(const BatchNormBackward& pass) {
   }
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(channel_moments);
+HWY_EXPORT(channel_sums);
+HWY_EXPORT(normalize);
+HWY_EXPORT(batch_norm_backward);
+
+void channel_moments(const ConstMaps& x, float* mean, float* variance) {
+  HWY_DYNAMIC_DISPATCH(channel_moments)(x, mean, variance);
+}
+
+void channel_sums(const ConstMaps& x, float* sums) {
+  HWY_DYNAMIC_DISPATCH(channel_sums)(x, sums);
+}
+
+void normalize(const ConstMaps& x, const ScaleShift& by, const Maps& y) {
+  HWY_DYNAMIC_DISPATCH(normalize)(x, by, y);
+}
+
+void batch_norm_backward(const BatchNormBackward& pass) {
+  HWY_DYNAMIC_DISPATCH(batch_norm_backward)(pass);
+}
+
+}  // namespace batchplus::kernels
+#endif

@@ -4,15 +4,26 @@
 
 #include <algorithm>
 
+#include "kernels/parts.h"
 #include "kernels/scratch.h"
 
-#include "kernels/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/formed_sample_gradients.cpp"
+#include <hwy/foreach_target.h>
 
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
-using simd::kLanes;
-using simd::Vector;
+namespace hn = simd::hn;
+
+// Vectors of eight for every instruction set: squares are summed over the lanes.
+constexpr simd::Eight kEight;
+using Vector = simd::EightFloats;
+constexpr int64_t kLanes = 8;
 
 thread_local Scratch sum_scratch;
 thread_local Scratch sample_scratch;
@@ -20,6 +31,8 @@ thread_local Scratch sample_scratch;
 /// A tile of the gradient in registers: 4 x 24 floats are 12 of the 16, and leave room for the operands.
 constexpr int kTileRows = 4;
 constexpr int kTileVectors = 3;
+/// Of a gradient of more floats there are fewer copies.
+constexpr int64_t kLargeWeights = int64_t{1} << 16;
 /// A tile may read so many floats past the end of its operand.
 constexpr int64_t kSlack = int64_t{kTileVectors} * kLanes;
 
@@ -50,7 +63,7 @@ float add_tile(const Operand& a, const Operand& b, const Target& target, int64_t
 #pragma GCC unroll 8
   for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) tile[m][v] = _mm256_setzero_ps();
+    for (int v = 0; v < kVectors; ++v) tile[m][v] = hn::Zero(kEight);
   }
   for (int64_t y = 0; y < target.height; ++y) {
     const float* pa = a.p + y * a.row;
@@ -58,16 +71,16 @@ float add_tile(const Operand& a, const Operand& b, const Target& target, int64_t
     for (int64_t x = 0; x < target.width; ++x, pa += a.step, pb += b.step) {
       Vector vectors[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) vectors[v] = _mm256_loadu_ps(pb + kLanes * v);
+      for (int v = 0; v < kVectors; ++v) vectors[v] = hn::LoadU(kEight, pb + kLanes * v);
 #pragma GCC unroll 8
       for (int m = 0; m < kRows; ++m) {
-        const Vector factor = _mm256_broadcast_ss(pa + m);
+        const Vector factor = hn::Set(kEight, pa[m]);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) tile[m][v] = _mm256_fmadd_ps(factor, vectors[v], tile[m][v]);
+        for (int v = 0; v < kVectors; ++v) tile[m][v] = hn::MulAdd(factor, vectors[v], tile[m][v]);
       }
     }
   }
-  Vector squares = _mm256_setzero_ps();
+  Vector squares = hn::Zero(kEight);
   const bool is_full = columns == kLanes * kVectors;
 #pragma GCC unroll 8
   for (int m = 0; m < kRows; ++m) {
@@ -76,16 +89,17 @@ float add_tile(const Operand& a, const Operand& b, const Target& target, int64_t
       float* sum = target.sum + m * target.stride + kLanes * v;
       Vector part = tile[m][v];
       if (is_full) {
-        _mm256_storeu_ps(sum, _mm256_add_ps(_mm256_loadu_ps(sum), part));
+        hn::StoreU(hn::Add(hn::LoadU(kEight, sum), part), kEight, sum);
       } else {
-        const __m256i mask = simd::first_lanes(columns - kLanes * v);
-        part = _mm256_and_ps(part, _mm256_castsi256_ps(mask));
-        _mm256_maskstore_ps(sum, mask, _mm256_add_ps(_mm256_maskload_ps(sum, mask), part));
+        const int64_t count = std::clamp<int64_t>(columns - kLanes * v, 0, kLanes);
+        const auto mask = hn::FirstN(kEight, static_cast<size_t>(count));
+        part = hn::IfThenElseZero(mask, part);
+        hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, kEight, sum), part), mask, kEight, sum);
       }
-      squares = _mm256_fmadd_ps(part, part, squares);
+      squares = hn::MulAdd(part, part, squares);
     }
   }
-  return simd::sum_lanes(squares);
+  return simd::sum_eight(squares);
 }
 
 using AddTile = float (*)(const Operand&, const Operand&, const Target&, int64_t columns);
@@ -170,18 +184,16 @@ void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch
   const int64_t weights = shape.weights();
   const int64_t x_size = shape.in_pixels() * shape.in;
   const int64_t g_size = shape.out_pixels() * shape.out;
-  // Each thread adds to a part of its own.
-  const int64_t parts = at::get_num_threads();
-  float* sums = sum_scratch.floats(parts * weights);
-  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    std::fill(sums + begin * weights, sums + end * weights, 0.0F);
-  });
-  at::parallel_for(0, batch.samples, 1, [&](int64_t begin, int64_t end) {
+  const Parts parts(batch.samples, weights > kLargeWeights ? 4 : Parts::kMost);
+  float* sums = sum_scratch.floats(parts.number() * weights);
+  const auto add_part = [&](int64_t part) HWY_ATTR {
+    float* own = sums + part * weights;
+    std::fill_n(own, weights, 0.0F);
     const int64_t padded_floats = padded_size(shape) + kSlack;
     float* padded = sample_scratch.floats(padded_floats + g_size + kSlack);
     float* gradient = padded + padded_floats;
     std::fill_n(padded, padded_floats + g_size + kSlack, 0.0F);
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = parts.begin(part); i < parts.end(part); ++i) {
       pad(shape, batch.x + i * x_size, padded);
       const float* g = batch.g + i * g_size;
       if (is_along_outputs && shape.out % kLanes != 0) {
@@ -189,23 +201,39 @@ void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch
         std::copy_n(g, g_size, gradient);
         g = gradient;
       }
-      squared_norms[i] =
-          add_sample(shape, padded, g, is_along_outputs, sums + at::get_thread_num() * weights);
+      squared_norms[i] = add_sample(shape, padded, g, is_along_outputs, own);
     }
+  };
+  at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) add_part(part);
   });
-  // Each thread's part in turn, and from [kernel,kernel,in,out] to [out,kernel,kernel,in] where needed.
+  // From [kernel,kernel,in,out] to [out,kernel,kernel,in] where needed.
   const int64_t taps = weights / shape.out;
   constexpr int64_t kGrain = 16384;
   at::parallel_for(0, shape.out, std::max<int64_t>(1, kGrain / taps), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t place = is_along_outputs ? tap * shape.out + o : o * taps + tap;
-        float total = 0;
-        for (int64_t part = 0; part < parts; ++part) total += sums[part * weights + place];
-        sum[o * taps + tap] = total;
+        const auto part = [&](int64_t i) { return sums[i * weights + place]; };
+        sum[o * taps + tap] = add_parts<float>(parts.number(), part);
       }
     }
   });
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(form_sample_gradients);
+
+void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch& batch, float* sum,
+                           double* squared_norms) {
+  HWY_DYNAMIC_DISPATCH(form_sample_gradients)(shape, batch, sum, squared_norms);
+}
+
+}  // namespace batchplus::kernels
+#endif

@@ -6,13 +6,23 @@
 
 #include "kernels/scratch.h"
 
-#include "kernels/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gram_sample_norms.cpp"
+#include <hwy/foreach_target.h>
 
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
-using simd::kLanes;
-using simd::Vector;
+namespace hn = simd::hn;
+
+// Vectors of eight for every instruction set: squares are summed over the lanes.
+constexpr simd::Eight kEight;
+using Vector = simd::EightFloats;
+constexpr int64_t kLanes = 8;
 
 thread_local Scratch gram_scratch;
 
@@ -27,27 +37,30 @@ void gram_tile(const float* a, const float* b, int64_t length, float* out, int64
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) tile[i][j] = _mm256_setzero_ps();
+    for (int j = 0; j < kColumns; ++j) tile[i][j] = hn::Zero(kEight);
   }
-  const auto add = [&](__m256i mask, int64_t c) __attribute__((always_inline)) {
+  const auto add = [&](int64_t c, auto load) HWY_ATTR {
     Vector right[kColumns];
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) right[j] = _mm256_maskload_ps(b + j * length + c, mask);
+    for (int j = 0; j < kColumns; ++j) right[j] = load(b + j * length + c);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
-      const Vector left = _mm256_maskload_ps(a + i * length + c, mask);
+      const Vector left = load(a + i * length + c);
 #pragma GCC unroll 8
-      for (int j = 0; j < kColumns; ++j) tile[i][j] = _mm256_fmadd_ps(left, right[j], tile[i][j]);
+      for (int j = 0; j < kColumns; ++j) tile[i][j] = hn::MulAdd(left, right[j], tile[i][j]);
     }
   };
-  const __m256i all = _mm256_set1_epi32(-1);
   int64_t c = 0;
-  for (; c + kLanes <= length; c += kLanes) add(all, c);
-  if (c < length) add(simd::first_lanes(length - c), c);
+  for (; c + kLanes <= length; c += kLanes)
+    add(c, [](const float* p) HWY_ATTR { return hn::LoadU(kEight, p); });
+  if (c < length) {
+    const auto mask = hn::FirstN(kEight, static_cast<size_t>(length - c));
+    add(c, [mask](const float* p) HWY_ATTR { return hn::MaskedLoad(mask, kEight, p); });
+  }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) out[i * stride + j] = simd::sum_lanes(tile[i][j]);
+    for (int j = 0; j < kColumns; ++j) out[i * stride + j] = simd::sum_eight(tile[i][j]);
   }
 }
 
@@ -139,4 +152,18 @@ void gram_squared_norms(const ConvolutionShape& shape, const ConvolutionBatch& b
   });
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(gram_squared_norms);
+
+void gram_squared_norms(const ConvolutionShape& shape, const ConvolutionBatch& batch, double* squared_norms) {
+  HWY_DYNAMIC_DISPATCH(gram_squared_norms)(shape, batch, squared_norms);
+}
+
+}  // namespace batchplus::kernels
+#endif

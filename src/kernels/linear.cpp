@@ -3,22 +3,30 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/product.h"
 #include "kernels/scratch.h"
 #include "kernels/trace.h"
 
-#include "kernels/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/linear.cpp"
+#include <hwy/foreach_target.h>
 
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
-using simd::kLanes;
+using simd::Sixteen;
 using simd::Vector;
 
-/// Dot products of 3 rows with 4 others at a time: 12 sums of 8 lanes fill the registers.
-constexpr int kRows = 3;
-constexpr int kColumns = 4;
+/// Dot products of some rows with some others at a time: their sums, of sixteen lanes each, fill the
+/// registers.
+constexpr int kRows = Sixteen::kVectors == 1 ? 4 : 3;
+constexpr int kColumns = Sixteen::kVectors == 1 ? 5 : 2;
 /// So much of the rows is multiplied at a time: that of the weights stays in the first cache.
 constexpr int64_t kDepth = 1024;
 /// Multiplications that are worth a thread.
@@ -28,53 +36,54 @@ thread_local Scratch gradient_scratch;
 thread_local Scratch block_scratch;
 thread_local Scratch part_scratch;
 
-/// The sums over the lanes of up to four vectors.
-template <int kVectors>
-[[gnu::always_inline]] inline __m128 sum_lanes(const Vector (&v)[kVectors]) {
-  const auto at = [&](int i) __attribute__((always_inline)) {
-    return i < kVectors ? v[i < kVectors ? i : 0] : _mm256_setzero_ps();
-  };
-  const Vector pairs = _mm256_hadd_ps(_mm256_hadd_ps(at(0), at(1)), _mm256_hadd_ps(at(2), at(3)));
-  return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
-}
-
 /// y[n][o] += sum_i x[n][i] w[o][i] for R rows of x and C rows of w, rows `stride` floats apart.
 template <int R, int C>
 void add_dots(const float* x, const float* w, int64_t stride, int64_t depth, float* y, int64_t y_stride) {
-  Vector sums[R][C];
-#pragma GCC unroll 4
+  Sixteen sums[R][C];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c) sums[r][c] = _mm256_setzero_ps();
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) sums[r][c] = simd::zero_sixteen();
   }
-  simd::for_vectors(
-      depth, [&](int64_t i, int64_t count, auto full) __attribute__((always_inline)) {
-        constexpr bool kIsFull = decltype(full)::value;
-        Vector rows[R];
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) rows[r] = simd::load<kIsFull>(x + r * stride + i, count);
-#pragma GCC unroll 4
-        for (int c = 0; c < C; ++c) {
-          const Vector column = simd::load<kIsFull>(w + c * stride + i, count);
-#pragma GCC unroll 4
-          for (int r = 0; r < R; ++r) sums[r][c] = _mm256_fmadd_ps(rows[r], column, sums[r][c]);
-        }
-      });
-#pragma GCC unroll 4
+  const auto add = [&](int64_t i, int64_t count, auto full) HWY_ATTR {
+    constexpr bool kIsFull = decltype(full)::value;
+    Sixteen rows[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) rows[r] = simd::load_sixteen<kIsFull>(x + r * stride + i, count);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      const Sixteen column = simd::load_sixteen<kIsFull>(w + c * stride + i, count);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) sums[r][c] = simd::mul_add(rows[r], column, sums[r][c]);
+    }
+  };
+  int64_t i = 0;
+  for (; i + simd::kMostLanes <= depth; i += simd::kMostLanes) add(i, simd::kMostLanes, std::true_type{});
+  if (i < depth) add(i, depth - i, std::false_type{});
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-    alignas(16) float totals[4];
-    _mm_store_ps(totals, sum_lanes(sums[r]));
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c) y[r * y_stride + c] += totals[c];
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) y[r * y_stride + c] += simd::sum_lanes(sums[r][c]);
   }
 }
 
 using AddDots = void (*)(const float*, const float*, int64_t, int64_t, float*, int64_t);
-constexpr AddDots kAddDots[kRows][kColumns] = {
-    {add_dots<1, 1>, add_dots<1, 2>, add_dots<1, 3>, add_dots<1, 4>},
-    {add_dots<2, 1>, add_dots<2, 2>, add_dots<2, 3>, add_dots<2, 4>},
-    {add_dots<3, 1>, add_dots<3, 2>, add_dots<3, 3>, add_dots<3, 4>},
+
+/// add_dots<R, C> at [R - 1][C - 1].
+struct AddDotsTable {
+  AddDots functions[kRows][kColumns];
+
+  constexpr AddDotsTable() : functions{} { fill(std::make_integer_sequence<int, kRows * kColumns>()); }
+
+ private:
+  template <int... kIndex>
+  constexpr void fill(std::integer_sequence<int, kIndex...>) {
+    ((functions[kIndex / kColumns][kIndex % kColumns] =
+          add_dots<kIndex / kColumns + 1, kIndex % kColumns + 1>),
+     ...);
+  }
 };
+constexpr AddDotsTable kAddDots;
 
 /// The outputs from `begin` to `end`.
 void forward_outputs(const LinearShape& shape, const float* x, const float* weight, const float* bias,
@@ -88,8 +97,8 @@ void forward_outputs(const LinearShape& shape, const float* x, const float* weig
       const int64_t columns = std::min<int64_t>(kColumns, end - o);
       for (int64_t n = 0; n < shape.samples; n += kRows) {
         const int64_t rows = std::min<int64_t>(kRows, shape.samples - n);
-        kAddDots[rows - 1][columns - 1](x + n * shape.in + i, weight + o * shape.in + i, shape.in, depth,
-                                        y + n * shape.out + o, shape.out);
+        kAddDots.functions[rows - 1][columns - 1](x + n * shape.in + i, weight + o * shape.in + i, shape.in,
+                                                  depth, y + n * shape.out + o, shape.out);
       }
     }
   }
@@ -106,21 +115,17 @@ void forward_outputs(const LinearShape& shape, const float* x, const float* weig
 const float* masked_gradient(const LinearShape& shape, const LinearBackward& pass) {
   if (pass.y == nullptr && pass.bias_gradient == nullptr) return pass.y_gradient;
   float* masked = gradient_scratch.floats(shape.samples * shape.out);
-  simd::for_vectors(
-      shape.out, [&](int64_t o, int64_t count, auto full) __attribute__((always_inline)) {
-        constexpr bool kIsFull = decltype(full)::value;
-        Vector sum = _mm256_setzero_ps();
-        for (int64_t i = o; i < shape.samples * shape.out; i += shape.out) {
-          Vector g = simd::load<kIsFull>(pass.y_gradient + i, count);
-          if (pass.y != nullptr) {
-            const Vector y = simd::load<kIsFull>(pass.y + i, count);
-            g = _mm256_and_ps(g, _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ));
-          }
-          simd::store<kIsFull>(masked + i, g, count);
-          sum += g;
-        }
-        if (pass.bias_gradient != nullptr) simd::store<kIsFull>(pass.bias_gradient + o, sum, count);
-      });
+  simd::for_vectors(shape.out, [&](int64_t o, int64_t count, auto full) HWY_ATTR {
+    constexpr bool kIsFull = decltype(full)::value;
+    Vector sum = simd::zero();
+    for (int64_t i = o; i < shape.samples * shape.out; i += shape.out) {
+      Vector g = simd::load<kIsFull>(pass.y_gradient + i, count);
+      if (pass.y != nullptr) g = simd::where_positive(simd::load<kIsFull>(pass.y + i, count), g);
+      simd::store<kIsFull>(masked + i, g, count);
+      sum = sum + g;
+    }
+    if (pass.bias_gradient != nullptr) simd::store<kIsFull>(pass.bias_gradient + o, sum, count);
+  });
   return masked;
 }
 
@@ -200,4 +205,24 @@ void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
   });
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(linear_forward);
+HWY_EXPORT(linear_backward);
+
+void linear_forward(const LinearShape& shape, const float* x, const float* weight, const float* bias,
+                    bool is_relu, float* y) {
+  HWY_DYNAMIC_DISPATCH(linear_forward)(shape, x, weight, bias, is_relu, y);
+}
+
+void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
+  HWY_DYNAMIC_DISPATCH(linear_backward)(shape, pass);
+}
+
+}  // namespace batchplus::kernels
+#endif

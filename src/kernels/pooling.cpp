@@ -6,18 +6,27 @@
 
 #include "kernels/trace.h"
 
-#include "kernels/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pooling.cpp"
+#include <hwy/foreach_target.h>
 
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
+namespace hn = simd::hn;
+using simd::kLanes;
 using simd::Vector;
+using PlaceTag = hn::RebindToSigned<simd::Tag>;
+using Places = hn::Vec<PlaceTag>;
 
-template <bool kIsFull>
-[[gnu::always_inline]] inline void store_places(uint8_t* to, __m256i places, int64_t count) {
-  alignas(32) int32_t lanes[simd::kLanes];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), places);
-  for (int64_t i = 0; i < (kIsFull ? simd::kLanes : count); ++i) to[i] = static_cast<uint8_t>(lanes[i]);
+HWY_INLINE void store_places(uint8_t* to, Places places, int64_t count) {
+  HWY_ALIGN int32_t lanes[kLanes];
+  hn::Store(places, PlaceTag(), lanes);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(lanes[i]);
 }
 
 /// x and y, or their gradients, and a byte for each y; a comparison for each x.
@@ -37,24 +46,22 @@ void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* 
       for (int64_t column = 0; column < y.width; ++column) {
         const float* corner = x.pixel(sample, row % y.height * side, column * side);
         const int64_t pixel = row * y.width + column;
-        simd::for_vectors(
-            y.channels, [&](int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
-              constexpr bool kIsFull = decltype(full)::value;
-              Vector best = simd::load<kIsFull>(corner + c, count);
-              __m256i place = _mm256_setzero_si256();
-              for (int64_t k = 1; k < side * side; ++k) {
-                const Vector v =
-                    simd::load<kIsFull>(corner + (k / side * x.width + k % side) * x.stride + c, count);
-                // A number that is none wins and stays, as in PyTorch.
-                const Vector wins =
-                    _mm256_or_ps(_mm256_cmp_ps(v, best, _CMP_GT_OQ), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-                best = _mm256_blendv_ps(best, v, wins);
-                place = _mm256_blendv_epi8(place, _mm256_set1_epi32(static_cast<int>(k)),
-                                           _mm256_castps_si256(wins));
-              }
-              simd::store<kIsFull>(y.data + pixel * y.stride + c, best, count);
-              store_places<kIsFull>(places + pixel * y.channels + c, place, count);
-            });
+        simd::for_vectors(y.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
+          constexpr bool kIsFull = decltype(full)::value;
+          Vector best = simd::load<kIsFull>(corner + c, count);
+          Places place = hn::Zero(PlaceTag());
+          for (int64_t k = 1; k < side * side; ++k) {
+            const Vector v =
+                simd::load<kIsFull>(corner + (k / side * x.width + k % side) * x.stride + c, count);
+            // A number that is none wins and stays, as in PyTorch.
+            const auto wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
+            best = hn::IfThenElse(wins, v, best);
+            place = hn::IfThenElse(hn::RebindMask(PlaceTag(), wins),
+                                   hn::Set(PlaceTag(), static_cast<int32_t>(k)), place);
+          }
+          simd::store<kIsFull>(y.data + pixel * y.stride + c, best, count);
+          store_places(places + pixel * y.channels + c, place, kIsFull ? kLanes : count);
+        });
       }
     }
   });
@@ -80,4 +87,75 @@ void max_pool_backward(const ConstMaps& g, int64_t side, const uint8_t* places, 
   });
 }
 
+void average_pool_forward(const ConstMaps& x, int64_t side, const Maps& y) {
+  const auto share = static_cast<float>(side * side);
+  at::parallel_for(0, y.samples * y.height, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t column = 0; column < y.width; ++column) {
+        const float* corner = x.pixel(row / y.height, row % y.height * side, column * side);
+        float* to = y.data + (row * y.width + column) * y.stride;
+        simd::for_vectors(y.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
+          constexpr bool kIsFull = decltype(full)::value;
+          Vector sum = simd::load<kIsFull>(corner + c, count);
+          for (int64_t k = 1; k < side * side; ++k) {
+            sum = sum + simd::load<kIsFull>(corner + (k / side * x.width + k % side) * x.stride + c, count);
+          }
+          simd::store<kIsFull>(to + c, sum / simd::set(share), count);
+        });
+      }
+    }
+  });
+}
+
+void average_pool_backward(const ConstMaps& g, int64_t side, const Maps& dx) {
+  const auto share = static_cast<float>(side * side);
+  const bool is_covered = dx.height == g.height * side && dx.width == g.width * side;
+  at::parallel_for(0, g.samples, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t sample = begin; sample < end; ++sample) {
+      if (!is_covered) std::fill_n(dx.sample(sample), dx.pixels() * dx.stride, 0.0F);
+      for (int64_t i = 0; i < g.pixels(); ++i) {
+        const float* from = g.sample(sample) + i * g.stride;
+        float* corner = dx.pixel(sample, i / g.width * side, i % g.width * side);
+        simd::for_vectors(g.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
+          constexpr bool kIsFull = decltype(full)::value;
+          const Vector value = simd::load<kIsFull>(from + c, count) / simd::set(share);
+          for (int64_t k = 0; k < side * side; ++k) {
+            simd::store<kIsFull>(corner + (k / side * dx.width + k % side) * dx.stride + c, value, count);
+          }
+        });
+      }
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(max_pool_forward);
+HWY_EXPORT(max_pool_backward);
+HWY_EXPORT(average_pool_forward);
+HWY_EXPORT(average_pool_backward);
+
+void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* places) {
+  HWY_DYNAMIC_DISPATCH(max_pool_forward)(x, side, y, places);
+}
+
+void max_pool_backward(const ConstMaps& y_gradient, int64_t side, const uint8_t* places,
+                       const Maps& x_gradient) {
+  HWY_DYNAMIC_DISPATCH(max_pool_backward)(y_gradient, side, places, x_gradient);
+}
+
+void average_pool_forward(const ConstMaps& x, int64_t side, const Maps& y) {
+  HWY_DYNAMIC_DISPATCH(average_pool_forward)(x, side, y);
+}
+
+void average_pool_backward(const ConstMaps& y_gradient, int64_t side, const Maps& x_gradient) {
+  HWY_DYNAMIC_DISPATCH(average_pool_backward)(y_gradient, side, x_gradient);
+}
+
+}  // namespace batchplus::kernels
+#endif

@@ -10,4 +10,8 @@ void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* 
 void max_pool_backward(const ConstMaps& y_gradient, int64_t side, const uint8_t* places,
                        const Maps& x_gradient);
 
+/// The mean of each window; y as above.
+void average_pool_forward(const ConstMaps& x, int64_t side, const Maps& y);
+void average_pool_backward(const ConstMaps& y_gradient, int64_t side, const Maps& x_gradient);
+
 }  // namespace batchplus::kernels

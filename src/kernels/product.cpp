@@ -1,15 +1,58 @@
 #include "kernels/product.h"
 
-#include <fmt/format.h>
 #include <libxsmm.h>
 
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/plain_product.h"
+#include "kernels/processor.h"
 #include "kernels/scratch.h"
-#include "util/error.h"
 
 namespace batchplus::kernels {
+namespace {
+
+using Code = void (*)(const float* a, const float* b, float* c, ...);
+
+struct ShapeHash {
+  size_t operator()(const ProductShape& shape) const {
+    size_t hash = 0;
+    for (const int64_t part : {shape.rows, shape.columns, shape.depth, shape.a_stride, shape.b_stride,
+                               shape.c_stride, int64_t{shape.is_a_transposed} * 2 + shape.is_accumulating}) {
+      hash = hash * 31 + static_cast<size_t>(part);
+    }
+    return hash ^ (hash >> 8);
+  }
+};
+
+/// Numbers between -1 and 1 whose sums depend on their order.
+void fill_irregularly(std::vector<float>& values, uint32_t state) {
+  for (float& value : values) {
+    state = state * 1664525 + 1013904223;
+    value = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1;
+  }
+}
+
+/// Whether code that LIBXSMM made gives plain_product's bits.
+bool is_in_order(const ProductShape& shape, Code code) {
+  const int64_t a_rows = shape.is_a_transposed ? shape.depth : shape.rows;
+  std::vector<float> a(static_cast<size_t>(a_rows * shape.a_stride));
+  std::vector<float> b(static_cast<size_t>(shape.depth * shape.b_stride));
+  std::vector<float> plain(static_cast<size_t>(shape.rows * shape.c_stride));
+  fill_irregularly(a, 1);
+  fill_irregularly(b, 2);
+  fill_irregularly(plain, 3);
+  std::vector<float> generated = plain;
+  plain_product(shape, a.data(), b.data(), plain.data());
+  code(b.data(), a.data(), generated.data());
+  return std::memcmp(plain.data(), generated.data(), plain.size() * sizeof(float)) == 0;
+}
 
 // LIBXSMM's matrices are column-major, so it is given the transposed product: C^T = B^T A^T.
-Product::Product(const ProductShape& shape) {
+Code generate(const ProductShape& shape) {
   const auto narrow = [](int64_t n) { return static_cast<libxsmm_blasint>(n); };
   const libxsmm_blasint lda = narrow(shape.b_stride);
   const libxsmm_blasint ldb = narrow(shape.a_stride);
@@ -18,9 +61,48 @@ Product::Product(const ProductShape& shape) {
   const float beta = shape.is_accumulating ? 1 : 0;
   const int flags = shape.is_a_transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  code_ = libxsmm_smmdispatch(narrow(shape.columns), narrow(shape.rows), narrow(shape.depth), &lda, &ldb,
-                              &ldc, &alpha, &beta, &flags, &prefetch);
-  BATCHPLUS_CHECK(code_ != nullptr, "LIBXSMM makes code for every shape");
+  const Code code = libxsmm_smmdispatch(narrow(shape.columns), narrow(shape.rows), narrow(shape.depth), &lda,
+                                        &ldb, &ldc, &alpha, &beta, &flags, &prefetch);
+  return code != nullptr && is_in_order(shape, code) ? code : nullptr;
+}
+
+/// The code for each shape, null for those that are multiplied plainly.
+class Library {
+ public:
+  Library() {
+    if (instruction_set() == InstructionSet::kAvx2) libxsmm_set_target_archid(LIBXSMM_X86_AVX2);
+  }
+  Code find(const ProductShape& shape) {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = codes_.try_emplace(shape, nullptr);
+    if (is_new) place->second = generate(shape);
+    return place->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<ProductShape, Code, ShapeHash> codes_;
+};
+
+/// What a thread used lately, so that it need not wait for others.
+Code find(const ProductShape& shape) {
+  struct Known {
+    ProductShape shape;
+    Code code = nullptr;
+  };
+  static thread_local std::array<Known, 256> lately;
+  static Library library;
+  Known& known = lately[ShapeHash()(shape) % lately.size()];
+  if (known.shape != shape) known = {shape, library.find(shape)};
+  return known.code;
+}
+
+}  // namespace
+
+Product::Product(const ProductShape& shape) : shape_(shape), code_(find(shape)) {}
+
+void Product::multiply_plainly(const float* a, const float* b, float* c) const {
+  plain_product(shape_, a, b, c);
 }
 
 namespace {

@@ -18,17 +18,32 @@ struct ProductShape {
   /// A lies as [depth, rows] instead of [rows, depth].
   bool is_a_transposed = false;
   bool is_accumulating = false;
+
+  bool operator==(const ProductShape&) const = default;
 };
 
-/// Machine code for one shape, made once for this processor and kept for the life of the program. Fastest
-/// with a multiple of 8 columns.
+/// A product whose every element is summed in the order of the depth by fused multiply-adds, from zero or
+/// from what C holds: the same bits on every processor. The code is LIBXSMM's, made once for shape and
+/// processor; where it sums in another order, as it does for few rows with AVX-512, plain_product takes its
+/// place. Fastest with a multiple of 8 columns.
 class Product {
  public:
   explicit Product(const ProductShape& shape);
-  void operator()(const float* a, const float* b, float* c) const { code_(b, a, c); }
+  void operator()(const float* a, const float* b, float* c) const {
+    if (code_ != nullptr) {
+      code_(b, a, c);
+    } else {
+      multiply_plainly(a, b, c);
+    }
+  }
+  /// Whether LIBXSMM's code computes it.
+  bool is_generated() const { return code_ != nullptr; }
 
  private:
   using Code = void (*)(const float* a, const float* b, float* c, ...);
+  void multiply_plainly(const float* a, const float* b, float* c) const;
+
+  ProductShape shape_;
   Code code_;
 };
 
@@ -48,7 +63,8 @@ struct PanelLayout {
   }
 };
 
-/// C: [rows, columns] = A: [rows, depth] times a matrix in panels, any size.
+/// C: [rows, columns] = A: [rows, depth] times a matrix in panels, any size. The depth is cut into blocks
+/// whose sums are added.
 class PanelProduct {
  public:
   PanelProduct(const PanelLayout& layout, int64_t rows, int64_t a_stride, int64_t c_stride);

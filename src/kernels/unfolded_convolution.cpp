@@ -5,35 +5,40 @@
 #include <algorithm>
 
 #include "kernels/batch_norm.h"
+#include "kernels/parts.h"
 #include "kernels/product.h"
 #include "kernels/scratch.h"
-#include "kernels/simd.h"
-#include "util/error.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/unfolded_convolution.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
+namespace HWY_NAMESPACE {
 namespace {
 
+using simd::EightFloats;
 using simd::kLanes;
 using simd::Vector;
-
-constexpr int64_t kMostThreads = 256;
+constexpr int64_t kEight = 8;
 
 thread_local Scratch patch_scratch;
 thread_local Scratch result_scratch;
 thread_local Scratch panel_scratch;
 thread_local Scratch gradient_scratch;
 
-/// Runs body(begin, end) for blocks of output pixels; a thread's blocks are consecutive and cover whole
-/// samples.
+/// Runs body(begin, end) for blocks of output pixels from `first` to `last`. Sizes do not depend on the
+/// instruction set.
 template <class Body>
-void for_blocks(int64_t samples, int64_t pixels, int64_t depth, const Body& body) {
+void for_blocks(int64_t first, int64_t last, int64_t depth, const Body& body) {
   constexpr int64_t kFloats = 64 * 1024;
   constexpr int64_t kLeast = 32;
   constexpr int64_t kMost = 256;
-  const int64_t size = std::clamp(kFloats / depth, kLeast, kMost);
-  at::parallel_for(0, samples, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * pixels; i < end * pixels; i += size) body(i, std::min(i + size, end * pixels));
-  });
+  const int64_t size = std::clamp(kFloats / round_up(depth, simd::kMostLanes), kLeast, kMost);
+  for (int64_t i = first; i < last; i += size) body(i, std::min(i + size, last));
 }
 
 /// A matrix: row i starts at data + i * stride.
@@ -55,25 +60,29 @@ class Patches {
     return geometry_.kernel == 1 && geometry_.stride == 1 && geometry_.padding == 0;
   }
 
-  Rows gather(int64_t begin, int64_t end) {
+  /// In this thread's memory, or where the maps lie if that is as good.
+  Rows gather(int64_t begin, int64_t end) const {
     const ConstMaps& maps = x_.maps;
     const bool is_whole = maps.channels % kLanes == 0;
     if (is_pointwise() && x_.scale == nullptr && is_whole)
       return {maps.data + begin * maps.stride, maps.stride};
     float* patches = patch_scratch.floats((end - begin) * stride());
-    float* to = patches;
+    gather_into(begin, end, patches);
+    return {patches, stride()};
+  }
+
+  void gather_into(int64_t begin, int64_t end, float* to) const {
     for (int64_t i = begin; i < end; ++i, to += stride()) {
       const int64_t sample = i / (height_ * width_);
       const int64_t place = i % (height_ * width_);
       if (is_pointwise()) {
-        copy_pixel(maps.data + i * maps.stride, to);
+        copy_pixel(x_.maps.data + i * x_.maps.stride, to);
       } else {
         copy_patch(sample, place / width_ * geometry_.stride - geometry_.padding,
                    place % width_ * geometry_.stride - geometry_.padding, to);
       }
       std::fill(to + depth(), to + stride(), 0.0F);
     }
-    return {patches, stride()};
   }
 
   /// Adds gradients with respect to patches to those with respect to maps.
@@ -93,12 +102,11 @@ class Patches {
         if (y < 0 || y >= gradient.height || x < 0 || x >= gradient.width) continue;
         float* to = gradient.pixel(sample, y, x);
         const float* part = from + tap * gradient.channels;
-        simd::for_vectors(
-            gradient.channels, [&](int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
-              constexpr bool kIsFull = decltype(full)::value;
-              simd::store<kIsFull>(
-                  to + c, simd::load<kIsFull>(to + c, count) + simd::load<kIsFull>(part + c, count), count);
-            });
+        simd::for_vectors(gradient.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
+          constexpr bool kIsFull = decltype(full)::value;
+          simd::store<kIsFull>(
+              to + c, simd::load<kIsFull>(to + c, count) + simd::load<kIsFull>(part + c, count), count);
+        });
       }
     }
   }
@@ -106,16 +114,15 @@ class Patches {
  private:
   /// Copies a pixel, normalised if so.
   void copy_pixel(const float* from, float* to) const {
-    simd::for_vectors(
-        x_.maps.channels, [&](int64_t c, int64_t count, auto full) __attribute__((always_inline)) {
-          constexpr bool kIsFull = decltype(full)::value;
-          Vector v = simd::load<kIsFull>(from + c, count);
-          if (x_.scale != nullptr) {
-            v = v * simd::load<kIsFull>(x_.scale + c, count) + simd::load<kIsFull>(x_.shift + c, count);
-            v = simd::relu(v);
-          }
-          simd::store<kIsFull>(to + c, v, count);
-        });
+    simd::for_vectors(x_.maps.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
+      constexpr bool kIsFull = decltype(full)::value;
+      Vector v = simd::load<kIsFull>(from + c, count);
+      if (x_.scale != nullptr) {
+        v = simd::relu(simd::mul_add(v, simd::load<kIsFull>(x_.scale + c, count),
+                                     simd::load<kIsFull>(x_.shift + c, count)));
+      }
+      simd::store<kIsFull>(to + c, v, count);
+    });
   }
 
   void copy_patch(int64_t sample, int64_t y0, int64_t x0, float* to) const {
@@ -150,28 +157,29 @@ class Patches {
 /// Panels of [tap and input channel][out rounded up].
 void pack_filters(const ConstFilters& w, const PanelLayout& layout, float* panels) {
   const int64_t taps = w.kernel * w.kernel;
-  at::parallel_for(0, layout.columns / kLanes, 1 + 16384 / layout.depth / kLanes,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t k0 = begin * kLanes; k0 < end * kLanes; k0 += kLanes) {
-                       const int64_t filters = std::min(kLanes, w.out - k0);
-                       for (int64_t tap = 0; tap < taps; ++tap) {
-                         for (int64_t c = 0; c < w.in; c += kLanes) {
-                           const int64_t count = std::min(kLanes, w.in - c);
-                           Vector rows[kLanes];
-                           for (int64_t k = 0; k < kLanes; ++k) {
-                             alignas(32) float lanes[kLanes] = {};
-                             const float* from = w.at(k0 + k, c, tap);
-                             if (k < filters)
-                               for (int64_t i = 0; i < count; ++i) lanes[i] = from[i * w.in_stride];
-                             rows[k] = _mm256_load_ps(lanes);
-                           }
-                           simd::transpose(rows);
-                           for (int64_t i = 0; i < count; ++i)
-                             _mm256_storeu_ps(panels + layout.offset(tap * w.in + c + i, k0), rows[i]);
-                         }
-                       }
-                     }
-                   });
+  const int64_t grain = 1 + 16384 / layout.depth / kEight;
+  at::parallel_for(0, layout.columns / kEight, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t k0 = begin * kEight; k0 < end * kEight; k0 += kEight) {
+      const int64_t filters = std::min(kEight, w.out - k0);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t c = 0; c < w.in; c += kEight) {
+          const int64_t count = std::min(kEight, w.in - c);
+          EightFloats rows[kEight];
+          for (int64_t k = 0; k < kEight; ++k) {
+            HWY_ALIGN float lanes[kEight] = {};
+            if (k < filters) {
+              const float* from = w.at(k0 + k, c, tap);
+              for (int64_t i = 0; i < count; ++i) lanes[i] = from[i * w.in_stride];
+            }
+            rows[k] = simd::hn::Load(simd::Eight(), lanes);
+          }
+          simd::transpose(rows);
+          for (int64_t i = 0; i < count; ++i)
+            simd::hn::StoreU(rows[i], simd::Eight(), panels + layout.offset(tap * w.in + c + i, k0));
+        }
+      }
+    }
+  });
 }
 
 /// Panels of [out][tap and input channel, rounded up].
@@ -187,36 +195,110 @@ void pack_filters_transposed(const ConstFilters& w, const PanelLayout& layout, f
   });
 }
 
-/// sum: [rows of g][columns of patches] (+)= g^T patches.
-void add_gradient(const Rows& g, int64_t out, const Rows& patches, int64_t columns, int64_t pixels,
-                  bool is_accumulating, float* sum) {
+/// Pixels that a product sums at a time.
+constexpr int64_t kPixelBlock = 256;
+
+/// sum: [filters][columns of patches] (+)= g^T patches, for the filters from `begin` to `end`.
+void add_gradient(const Rows& g, int64_t begin, int64_t end, const Rows& patches, int64_t columns,
+                  int64_t pixels, bool is_accumulating, float* sum) {
   constexpr int64_t kColumns = 64;
   constexpr int64_t kRows = 64;
   for (int64_t c = 0; c < columns; c += kColumns) {
-    for (int64_t k = 0; k < out; k += kRows) {
-      const Product product({.rows = std::min(kRows, out - k),
-                             .columns = std::min(kColumns, columns - c),
-                             .depth = pixels,
-                             .a_stride = g.stride,
-                             .b_stride = patches.stride,
-                             .c_stride = columns,
-                             .is_a_transposed = true,
-                             .is_accumulating = is_accumulating});
-      product(g.data + k, patches.data + c, sum + k * columns + c);
+    for (int64_t k = begin; k < end; k += kRows) {
+      for (int64_t i = 0; i < pixels; i += kPixelBlock) {
+        const Product product({.rows = std::min(kRows, end - k),
+                               .columns = std::min(kColumns, columns - c),
+                               .depth = std::min(kPixelBlock, pixels - i),
+                               .a_stride = g.stride,
+                               .b_stride = patches.stride,
+                               .c_stride = columns,
+                               .is_a_transposed = true,
+                               .is_accumulating = is_accumulating || i > 0});
+        product(g.data + i * g.stride + k, patches.data + i * patches.stride + c, sum + k * columns + c);
+      }
     }
   }
 }
+
+/// The same for `out` filters, shared out among the threads.
+void add_gradient_by_filters(const Rows& g, int64_t out, const Rows& patches, int64_t columns, int64_t pixels,
+                             bool is_accumulating, float* sum) {
+  constexpr int64_t kFilters = 16;
+  at::parallel_for(0, (out + kFilters - 1) / kFilters, 1, [&](int64_t begin, int64_t end) {
+    add_gradient(g, begin * kFilters, std::min(end * kFilters, out), patches, columns, pixels,
+                 is_accumulating, sum);
+  });
+}
+
+/// Parts of a sum over samples: each takes memory for filters.
+constexpr int64_t kMostParts = 8;
+/// Filters of more floats are not summed in parts.
+constexpr int64_t kLargeFilters = int64_t{1} << 16;
+
+/// The gradient with respect to the maps, where it is wanted.
+struct InputsGradient {
+  InputsGradient(const Patches& patches, const ConstFilters& w, const Maps& gradient)
+      : maps(gradient),
+        layout{w.out, patches.stride()},
+        is_direct(patches.is_pointwise() && w.in % kLanes == 0) {
+    if (maps.data == nullptr) return;
+    panels = panel_scratch.floats(layout.floats());
+    pack_filters_transposed(w, layout, panels);
+  }
+  bool is_wanted() const { return panels != nullptr; }
+
+  /// Of the pixels from `begin` to `end`, whose samples nobody else adds to.
+  void compute(const Patches& patches, const Rows& g, int64_t begin, int64_t end) const {
+    const int64_t pixels = end - begin;
+    if (is_direct) {
+      PanelProduct(layout, pixels, g.stride, maps.stride)(g.data, panels, maps.data + begin * maps.stride);
+      return;
+    }
+    float* result = result_scratch.floats(pixels * layout.columns);
+    PanelProduct(layout, pixels, g.stride, layout.columns)(g.data, panels, result);
+    patches.scatter(begin, end, result, maps);
+  }
+
+  Maps maps;
+  PanelLayout layout;
+  bool is_direct;
+  float* panels = nullptr;
+};
+
+/// Where the filters' gradients are summed: [parts][out][columns].
+struct FilterSums {
+  float* data;
+  int64_t out;
+  int64_t columns;
+  int64_t parts;
+
+  float* part(int64_t i) const { return data + i * out * columns; }
+
+  void write_to(const Filters& gradient) const {
+    const int64_t taps = gradient.kernel * gradient.kernel;
+    at::parallel_for(0, out, 1 + 16384 / columns, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          for (int64_t c = 0; c < gradient.in; ++c) {
+            const int64_t place = k * columns + tap * gradient.in + c;
+            *gradient.at(k, c, tap) = add_parts<float>(parts, [&](int64_t i) { return part(i)[place]; });
+          }
+        }
+      }
+    });
+  }
+};
 
 }  // namespace
 
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                       const float* bias, const Maps& y) {
-  Patches patches(geometry, x, y);
+  const Patches patches(geometry, x, y);
   const PanelLayout layout{patches.depth(), round_up(w.out, kLanes)};
   float* panels = panel_scratch.floats(layout.floats());
   pack_filters(w, layout, panels);
   const bool is_direct = bias == nullptr && w.out % kLanes == 0;
-  for_blocks(y.samples, y.pixels(), patches.stride(), [&](int64_t begin, int64_t end) {
+  const auto compute = [&](int64_t begin, int64_t end) HWY_ATTR {
     const int64_t pixels = end - begin;
     const Rows rows = patches.gather(begin, end);
     float* to = y.data + begin * y.stride;
@@ -224,70 +306,90 @@ void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInpu
       PanelProduct(layout, pixels, rows.stride, y.stride)(rows.data, panels, to);
       return;
     }
-    const float* result = result_scratch.floats(pixels * layout.columns);
-    PanelProduct(layout, pixels, rows.stride, layout.columns)(rows.data, panels, const_cast<float*>(result));
+    float* result = result_scratch.floats(pixels * layout.columns);
+    PanelProduct(layout, pixels, rows.stride, layout.columns)(rows.data, panels, result);
     for (int64_t i = 0; i < pixels; ++i, to += y.stride, result += layout.columns) {
-      simd::for_vectors(
-          w.out, [&](int64_t k, int64_t count, auto full) __attribute__((always_inline)) {
-            constexpr bool kIsFull = decltype(full)::value;
-            Vector v = _mm256_loadu_ps(result + k);
-            if (bias != nullptr) v += simd::load<kIsFull>(bias + k, count);
-            simd::store<kIsFull>(to + k, v, count);
-          });
+      simd::for_vectors(w.out, [&](int64_t k, int64_t count, auto full) HWY_ATTR {
+        constexpr bool kIsFull = decltype(full)::value;
+        Vector v = simd::load(result + k);
+        if (bias != nullptr) v = v + simd::load<kIsFull>(bias + k, count);
+        simd::store<kIsFull>(to + k, v, count);
+      });
     }
+  };
+  at::parallel_for(0, y.samples, 1, [&](int64_t begin, int64_t end) {
+    for_blocks(begin * y.pixels(), end * y.pixels(), patches.depth(), compute);
   });
 }
 
 void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                        const ConstMaps& g, const ConvolutionGradients& gradients) {
-  Patches patches(geometry, x, {nullptr, g.samples, g.height, g.width, g.channels, g.stride});
+  const Patches patches(geometry, x, {nullptr, g.samples, g.height, g.width, g.channels, g.stride});
+  const InputsGradient inputs(patches, w, gradients.input);
   const int64_t columns = patches.stride();
-  const PanelLayout layout{w.out, columns};
-  const Maps& dx = gradients.input;
-  const bool is_direct = patches.is_pointwise() && w.in % kLanes == 0;
-  float* panels = nullptr;
-  if (dx.data != nullptr) {
-    panels = panel_scratch.floats(layout.floats());
-    pack_filters_transposed(w, layout, panels);
-  }
-  const int64_t threads = at::get_num_threads();
-  BATCHPLUS_CHECK(threads <= kMostThreads, "a flag for each thread");
-  bool is_used[kMostThreads] = {};
-  const int64_t filter_floats = w.out * columns;
-  float* sums = gradient_scratch.floats(threads * filter_floats);
-  for_blocks(g.samples, g.pixels(), columns, [&](int64_t begin, int64_t end) {
-    const int64_t pixels = end - begin;
-    const int64_t thread = at::get_thread_num();
-    const Rows rows = patches.gather(begin, end);
-    const Rows g_rows{g.data + begin * g.stride, g.stride};
-    add_gradient(g_rows, w.out, rows, columns, pixels, is_used[thread], sums + thread * filter_floats);
-    is_used[thread] = true;
-    if (panels == nullptr) return;
-    if (is_direct) {
-      PanelProduct(layout, pixels, g.stride, dx.stride)(g_rows.data, panels, dx.data + begin * dx.stride);
-      return;
+  const bool is_large =
+      w.out * round_up(patches.depth(), simd::kMostLanes) > kLargeFilters || g.samples < kMostParts;
+  const Parts parts(g.samples, is_large ? 1 : kMostParts);
+  const FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns,
+                        parts.number()};
+  const auto rows_of = [&](int64_t pixel) { return Rows{g.data + pixel * g.stride, g.stride}; };
+  if (is_large) {
+    // All threads gather the patches of a block of samples, then each sums some of the filters over them.
+    constexpr int64_t kFloats = int64_t{4} << 20;
+    const int64_t block =
+        std::max<int64_t>(1, kFloats / (g.pixels() * round_up(patches.depth(), simd::kMostLanes)));
+    for (int64_t first = 0; first < g.samples; first += block) {
+      const int64_t last = std::min(first + block, g.samples);
+      const int64_t begin_pixel = first * g.pixels();
+      const int64_t pixels = (last - first) * g.pixels();
+      float* shared = patch_scratch.floats(pixels * columns);
+      at::parallel_for(first, last, 1, [&](int64_t begin, int64_t end) {
+        for_blocks(begin * g.pixels(), end * g.pixels(), patches.depth(), [&](int64_t from, int64_t to) {
+          patches.gather_into(from, to, shared + (from - begin_pixel) * columns);
+          if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
+        });
+      });
+      add_gradient_by_filters(rows_of(begin_pixel), w.out, {shared, columns}, columns, pixels, first > 0,
+                              sums.data);
     }
-    float* result = result_scratch.floats(pixels * columns);
-    PanelProduct(layout, pixels, g.stride, columns)(g_rows.data, panels, result);
-    patches.scatter(begin, end, result, dx);
-  });
-  const auto total = [&](int64_t i) {
-    float sum = 0;
-    for (int64_t thread = 0; thread < threads; ++thread) {
-      if (is_used[thread]) sum += sums[thread * filter_floats + i];
-    }
-    return sum;
-  };
-  const int64_t taps = w.kernel * w.kernel;
-  at::parallel_for(0, w.out, 1 + 16384 / columns, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        for (int64_t c = 0; c < w.in; ++c)
-          *gradients.filters.at(k, c, tap) = total(k * columns + tap * w.in + c);
+  } else {
+    at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        bool is_accumulating = false;
+        for_blocks(parts.begin(part) * g.pixels(), parts.end(part) * g.pixels(), patches.depth(),
+                   [&](int64_t from, int64_t to) {
+                     const Rows rows = patches.gather(from, to);
+                     add_gradient(rows_of(from), 0, w.out, rows, columns, to - from, is_accumulating,
+                                  sums.part(part));
+                     is_accumulating = true;
+                     if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
+                   });
       }
-    }
-  });
+    });
+  }
+  sums.write_to(gradients.filters);
   if (gradients.bias != nullptr) channel_sums(g, gradients.bias);
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace batchplus::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchplus::kernels {
+
+HWY_EXPORT(unfolded_forward);
+HWY_EXPORT(unfolded_backward);
+
+void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
+                      const float* bias, const Maps& y) {
+  HWY_DYNAMIC_DISPATCH(unfolded_forward)(geometry, x, w, bias, y);
+}
+
+void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
+                       const ConstMaps& g, const ConvolutionGradients& gradients) {
+  HWY_DYNAMIC_DISPATCH(unfolded_backward)(geometry, x, w, g, gradients);
+}
+
+}  // namespace batchplus::kernels
+#endif

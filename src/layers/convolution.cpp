@@ -83,8 +83,8 @@ torch::Tensor Convolution::forward(const torch::Tensor& x) {
 
 torch::Tensor Convolution::average_pooled(const torch::Tensor& x, int64_t side) {
   const bool is_pointwise = options_.kernel == 1 && options_.stride == 1 && options_.padding == 0;
-  if (is_pointwise && uses_own_kernels(x)) return forward(ops::average_pool(x, side));
-  return ops::average_pool(forward(x), side);
+  if (is_pointwise && uses_own_kernels(x)) return forward(ops::average_pool(x, side, kernels()));
+  return ops::average_pool(forward(x), side, kernels());
 }
 
 std::string Convolution::describe() const {

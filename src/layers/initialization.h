@@ -30,6 +30,8 @@ void initialize(torch::nn::Module& module, const Initialization& scheme);
 
 namespace fill {
 
+/// U(-bound, bound).
+void uniform(torch::Tensor parameter, double bound);
 /// N(0, sqrt(2 / fan_in)), for weights [out, ...].
 void kaiming_normal_fan_in(torch::Tensor weight);
 /// N(0, sqrt(2 / (kernel^2 out))), for weights [out,in,kernel,kernel].

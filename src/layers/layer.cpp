@@ -1,22 +1,26 @@
 #include "layers/layer.h"
 
 #include <ATen/ops/relu.h>
-#include <torch/nn/init.h>
 
 #include <cmath>
 
 #include "kernels/processor.h"
 #include "kernels/tensors.h"
+#include "layers/initialization.h"
 
 namespace batchplus {
 
 void Layer::register_uniform(at::IntArrayRef weight_shape, bool has_bias) {
+  const torch::NoGradGuard no_grad;
   weight_ = register_parameter("weight", torch::empty(weight_shape));
-  torch::nn::init::kaiming_uniform_(weight_, std::sqrt(5.0));
+  // As PyTorch's kaiming_uniform_ computes it, to the last bit.
+  const double slope = std::sqrt(5.0);
+  const double gain = std::sqrt(2.0 / (1 + slope * slope));
+  const double root = std::sqrt(static_cast<double>(fan_in()));
+  fill::uniform(weight_, std::sqrt(3.0) * (gain / root));
   if (!has_bias) return;
-  const double bound = 1 / std::sqrt(static_cast<double>(fan_in()));
   bias_ = register_parameter("bias", torch::empty({weight_.size(0)}));
-  torch::nn::init::uniform_(bias_, -bound, bound);
+  fill::uniform(bias_, 1 / root);
 }
 
 // No layer's backward pass needs its output, so what follows may overwrite it, unless an observer waits for

@@ -53,21 +53,53 @@ class MaxPoolFunction : public Function<MaxPoolFunction> {
   }
 };
 
+class AveragePoolFunction : public Function<AveragePoolFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, int64_t side) {
+    const Tensor input = x.contiguous(kChannelsLast);
+    const Tensor y = kernels::make_maps(x, x.size(1), x.size(2) / side, x.size(3) / side);
+    kernels::average_pool_forward(maps_of(input), side, maps_of(y));
+    context->saved_data["shape"] = std::vector<int64_t>{x.size(2), x.size(3), side};
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const std::vector<int64_t> shape = context->saved_data["shape"].toIntVector();
+    const int64_t side = shape[2];
+    const Tensor g = gradients[0].contiguous(kChannelsLast);
+    const Tensor dx = kernels::make_maps(g, g.size(1), shape[0], shape[1]);
+    if (torch::GradMode::is_enabled()) {
+      // The same by libtorch, which can differentiate it.
+      return {at::avg_pool2d_backward(g, dx, {side, side}, {side, side}, {0, 0}, /*ceil_mode=*/false,
+                                      /*count_include_pad=*/true, c10::nullopt),
+              Tensor()};
+    }
+    kernels::average_pool_backward(maps_of(g), side, maps_of(dx));
+    return {dx, Tensor()};
+  }
+};
+
+/// Whether own kernels compute on maps.
+bool is_own(const Tensor& x, Kernels kernels) {
+  return kernels != Kernels::kAten && kernels::are_available() && kernels::take(x) &&
+         x.is_contiguous(kChannelsLast);
+}
+
 }  // namespace
 
 namespace ops {
 
 torch::Tensor max_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
-  const bool is_own = kernels != Kernels::kAten && kernels::are_available() && kernels::take(x) &&
-                      x.is_contiguous(kChannelsLast);
-  return is_own ? MaxPoolFunction::apply(x, side) : at::max_pool2d(x, side);
+  return is_own(x, kernels) ? MaxPoolFunction::apply(x, side) : at::max_pool2d(x, side);
 }
 
-torch::Tensor average_pool(const torch::Tensor& x, int64_t side) {
-  return at::avg_pool2d(x, side);
+torch::Tensor average_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
+  return is_own(x, kernels) ? AveragePoolFunction::apply(x, side) : at::avg_pool2d(x, side);
 }
 
-torch::Tensor global_average_pool(const torch::Tensor& x) {
+torch::Tensor global_average_pool(const torch::Tensor& x, Kernels kernels) {
+  const bool is_square = x.size(2) == x.size(3);
+  if (is_square && is_own(x, kernels)) return AveragePoolFunction::apply(x, x.size(2)).flatten(1);
   return at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
 }
 

@@ -27,4 +27,8 @@ int64_t ControlVariateEstimator::cost(const OuterBatchShape& shape) {
   return shape.samples + (shape.inner_batches() - 1) * shape.inner_batch * (shape.is_cached ? 1 : 2);
 }
 
+int64_t ControlVariateEstimator::vectors(const OuterBatchShape& shape) {
+  return 1 + shape.snapshot_vectors();  // g_t
+}
+
 }  // namespace batchplus

@@ -18,6 +18,7 @@ class ControlVariateEstimator : public Estimator {
   ControlVariateEstimator(GradientOracle& oracle, CoefficientSchedule coefficient, SnapshotOptions snapshot);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
   static int64_t cost(const OuterBatchShape& shape);
+  static int64_t vectors(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

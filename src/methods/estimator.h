@@ -37,10 +37,19 @@ struct OuterBatchShape {
   bool is_cached = false;
 
   int64_t inner_batches() const { return samples / inner_batch; }
+  /// Vectors of all parameters that a Snapshot keeps: mu with a gradient of each batch and of the remainder;
+  /// or mu, the point, two gradients and a sum in double, which counts twice.
+  int64_t snapshot_vectors() const {
+    constexpr int64_t kRecomputed = 6;
+    const int64_t remainder = samples % inner_batch > 0 ? 1 : 0;
+    return is_cached ? 1 + inner_batches() + remainder : kRecomputed;
+  }
 };
 
 /// Sample gradients that an estimator takes for an outer batch. It is no member of the estimator: a plan
 /// counts what a run will cost before anything of it exists.
 using CostFunction = int64_t (*)(const OuterBatchShape& shape);
+/// Vectors of all parameters, in floats, that an estimator keeps meanwhile.
+using VectorsFunction = int64_t (*)(const OuterBatchShape& shape);
 
 }  // namespace batchplus

@@ -19,4 +19,8 @@ int64_t PlainEstimator::cost(const OuterBatchShape& shape) {
   return shape.inner_batches() * shape.inner_batch;
 }
 
+int64_t PlainEstimator::vectors(const OuterBatchShape& /*shape*/) {
+  return 1;  // g_t
+}
+
 }  // namespace batchplus

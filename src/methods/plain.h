@@ -19,6 +19,7 @@ class PlainEstimator : public Estimator {
   PlainEstimator(GradientOracle& oracle, Options options);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
   static int64_t cost(const OuterBatchShape& shape);
+  static int64_t vectors(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

@@ -30,6 +30,15 @@ std::unique_ptr<Estimator> sarah(GradientOracle& oracle, const EstimatorOptions&
   return std::make_unique<SarahEstimator>(oracle, options.coefficient);
 }
 
+std::optional<double> as_it_is(double c) {
+  return c;
+}
+
+/// Steps of SARAH by g_t(w_t) - g_t(w_{t-1}) + v_{t-1} are steps of SVRG, to the order of the modified loss.
+std::optional<double> if_subtracted(double c) {
+  return c == -1 ? std::optional(c) : std::nullopt;
+}
+
 }  // namespace
 
 const std::vector<MethodInfo>& methods() {
@@ -42,6 +51,8 @@ const std::vector<MethodInfo>& methods() {
           .cost_words = kOneAStep,
           .make_estimator = plain,
           .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "momentum",
@@ -50,6 +61,8 @@ const std::vector<MethodInfo>& methods() {
           .update = UpdateKind::kHeavyBall,
           .make_estimator = plain,
           .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "nag",
@@ -58,6 +71,8 @@ const std::vector<MethodInfo>& methods() {
           .update = UpdateKind::kNesterov,
           .make_estimator = plain,
           .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "svrg",
@@ -68,6 +83,8 @@ const std::vector<MethodInfo>& methods() {
           .is_full_batch = true,
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
+          .vectors = ControlVariateEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "psvrg",
@@ -78,6 +95,8 @@ const std::vector<MethodInfo>& methods() {
           .is_full_batch = true,
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
+          .vectors = ControlVariateEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "b-svrg",
@@ -87,6 +106,8 @@ const std::vector<MethodInfo>& methods() {
           .outer_batch = "2x",
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
+          .vectors = ControlVariateEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "bp-svrg",
@@ -96,6 +117,8 @@ const std::vector<MethodInfo>& methods() {
           .outer_batch = "2x",
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
+          .vectors = ControlVariateEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "modified-sgd",
@@ -104,6 +127,8 @@ const std::vector<MethodInfo>& methods() {
           .outer_batch = "2x",
           .make_estimator = moving_statistics,
           .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "alpha-svrg",
@@ -113,6 +138,8 @@ const std::vector<MethodInfo>& methods() {
           .outer_batch = "2x",
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
+          .vectors = ControlVariateEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
       },
       {
           .name = "sam",
@@ -120,6 +147,7 @@ const std::vector<MethodInfo>& methods() {
           .cost_words = "2 a step",
           .make_estimator = sam,
           .cost = SamEstimator::cost,
+          .vectors = SamEstimator::vectors,
       },
       {
           .name = "sarah",
@@ -129,6 +157,8 @@ const std::vector<MethodInfo>& methods() {
           .outer_batch = "2x",
           .make_estimator = sarah,
           .cost = SarahEstimator::cost,
+          .vectors = SarahEstimator::vectors,
+          .modified_loss_coefficient = if_subtracted,
       },
   };
   return table;
@@ -138,10 +168,19 @@ const MethodInfo& find_method(const std::string& name, const std::string& where)
   return find_row(methods(), name, "method", where);
 }
 
-int64_t MethodPlan::cost(int64_t outer_size, int64_t parameters) const {
+OuterBatchShape MethodPlan::shape(int64_t outer_size, int64_t parameters) const {
   OuterBatchShape shape{.samples = outer_size, .inner_batch = sizes.inner_batch};
   shape.is_cached = Snapshot::keeps(estimator.snapshot, shape.inner_batches(), parameters);
-  return info.cost(shape);
+  return shape;
+}
+
+int64_t MethodPlan::cost(int64_t outer_size, int64_t parameters) const {
+  return info.cost(shape(outer_size, parameters));
+}
+
+int64_t MethodPlan::vectors(int64_t parameters) const {
+  const int64_t momentum = update.kind == UpdateKind::kPlain ? 0 : 1;
+  return info.vectors(shape(sizes.outer_batch, parameters)) + momentum;
 }
 
 MethodPlan default_plan(const MethodInfo& info, Method::Sizes sizes) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct MethodInfo {
   UpdateKind update = UpdateKind::kPlain;
   std::function<std::unique_ptr<Estimator>(GradientOracle&, const EstimatorOptions&)> make_estimator;
   CostFunction cost;
+  VectorsFunction vectors;
+  /// With coefficient c, the c of the modified loss in docs/theory.md that the estimates follow. Null, or
+  /// nothing, where that has no answer.
+  std::optional<double> (*modified_loss_coefficient)(double c) = nullptr;
 };
 
 const std::vector<MethodInfo>& methods();
@@ -54,6 +59,11 @@ struct MethodPlan {
 
   /// Sample gradients of an outer batch of so many samples, with d parameters.
   int64_t cost(int64_t outer_size, int64_t parameters) const;
+  /// Vectors of d parameters that it keeps besides the weights.
+  int64_t vectors(int64_t parameters) const;
+
+ private:
+  OuterBatchShape shape(int64_t outer_size, int64_t parameters) const;
 };
 
 /// The plan of a row's defaults, but for the sizes of the batches.

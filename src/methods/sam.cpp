@@ -22,4 +22,8 @@ int64_t SamEstimator::cost(const OuterBatchShape& shape) {
   return 2 * shape.inner_batches() * shape.inner_batch;
 }
 
+int64_t SamEstimator::vectors(const OuterBatchShape& /*shape*/) {
+  return 2;  // g_t, the point above
+}
+
 }  // namespace batchplus

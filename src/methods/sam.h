@@ -14,6 +14,7 @@ class SamEstimator : public Estimator {
   SamEstimator(GradientOracle& oracle, double radius);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
   static int64_t cost(const OuterBatchShape& shape);
+  static int64_t vectors(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

@@ -33,4 +33,10 @@ int64_t SarahEstimator::cost(const OuterBatchShape& shape) {
   return shape.samples + 2 * (shape.inner_batches() - 1) * shape.inner_batch;
 }
 
+int64_t SarahEstimator::vectors(const OuterBatchShape& shape) {
+  OuterBatchShape recomputed = shape;
+  recomputed.is_cached = false;
+  return 4 + recomputed.snapshot_vectors();  // g_t, its control, v_{t-1}, w_{t-1}
+}
+
 }  // namespace batchplus

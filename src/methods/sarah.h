@@ -18,6 +18,7 @@ class SarahEstimator : public Estimator {
   SarahEstimator(GradientOracle& oracle, CoefficientSchedule coefficient);
   void run(const OuterBatch& outer, double progress, const StepFunction& step) override;
   static int64_t cost(const OuterBatchShape& shape);
+  static int64_t vectors(const OuterBatchShape& shape);
 
  private:
   GradientOracle& oracle_;

@@ -130,12 +130,9 @@ int64_t Measurer::affordable_products() const {
   return std::min(options_.max_products, fitting);
 }
 
-void Measurer::require_possible(const std::vector<std::string>& groups) const {
-  const auto has = [&](const char* name) {
-    return std::find(groups.begin(), groups.end(), name) != groups.end();
-  };
-  if (has("hessian") || has("sharpness")) affordable_products();
-  if (has("gradient-norms") || has("bound")) require_whole_batches();
+void Measurer::require_possible(const MetricNeeds& needs) const {
+  if (needs.eigenvalues) affordable_products();
+  if (needs.norms) require_whole_batches();
 }
 
 const EigenvalueEstimate& Measurer::eigenvalues(int64_t samples) {
@@ -151,7 +148,7 @@ const EigenvalueEstimate& Measurer::eigenvalues(int64_t samples) {
   if (!estimate.is_converged) {
     notes.push_back(
         fmt::format("the Hessian's eigenvalues are not known to {:g} % after {} products; see their "
-                    "error bounds, or raise --hessian-products",
+                    "error bounds, or raise hessian_products",
                     100 * options_.eigenvalue_tolerance, estimate.products));
   }
   return eigenvalues_.emplace(samples, estimate).first->second;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/image_view.h"
+#include "metrics/implicit_regularization.h"
 #include "metrics/lanczos.h"
 #include "metrics/sample_gradients.h"
 #include "objective/evaluate.h"
@@ -37,6 +38,17 @@ struct MeasureOptions {
   /// Unset: the least local ratio.
   std::optional<double> pl_constant = std::nullopt;
   uint64_t seed = 0;
+  /// How the weights are trained, or why that is not known.
+  std::optional<ImplicitRegularization> training = std::nullopt;
+  std::string why_no_training = "nothing says how the weights are trained";
+};
+
+/// What a group of quantities takes that options can make impossible.
+struct MetricNeeds {
+  /// Sample gradient norms with the statistics of the options.
+  bool norms = false;
+  /// The Hessian's eigenvalues.
+  bool eigenvalues = false;
 };
 
 /// `done` and `total` count samples that pass; `label` says what for.
@@ -67,8 +79,8 @@ class Measurer {
     return options_.statistics == BatchNorm::Statistics::kBatch ? "batch" : "eval";
   }
 
-  /// An Error for what the groups cannot do with these options.
-  void require_possible(const std::vector<std::string>& groups) const;
+  /// An Error for what these options do not allow.
+  void require_possible(const MetricNeeds& needs) const;
 
   /// How many samples a group measures on: all training samples, or those that many passes allow.
   int64_t gradient_samples() const;

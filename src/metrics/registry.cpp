@@ -9,6 +9,7 @@
 #include "metrics/control_variate_probe.h"
 #include "metrics/generalization_bound.h"
 #include "metrics/hessian_trace.h"
+#include "metrics/implicit_regularization.h"
 #include "metrics/noise_scale.h"
 #include "metrics/sharpness.h"
 #include "util/error.h"
@@ -169,10 +170,12 @@ const std::vector<MetricGroup>& metric_groups() {
       {.name = "gradient-norms",
        .help = "E_i||grad f_i||^2, ||grad F||^2 and the variance of the gradients",
        .quantities = {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance"},
+       .needs = {.norms = true},
        .measure = measure_gradient_norms},
       {.name = "noise-scale",
        .help = "the batch size at which the gradient's noise is as long as the gradient",
        .quantities = {"gradient_noise_scale"},
+       .needs = {.norms = true},
        .measure = measure_noise_scale},
       {.name = "gaps",
        .help = "training and test loss and accuracy, and how far they are apart",
@@ -181,16 +184,24 @@ const std::vector<MetricGroup>& metric_groups() {
       {.name = "hessian",
        .help = "the Hessian's largest eigenvalues and its trace",
        .quantities = {"hessian_top", "hessian_trace"},
+       .needs = {.eigenvalues = true},
        .measure = measure_hessian},
       {.name = "sharpness",
        .help = "S_sigma, S_phi, its second-order form and its bound",
        .quantities = {"sharpness_gaussian", "sharpness_data", "sharpness_data_second_order",
                       "sharpness_data_bound"},
+       .needs = {.eigenvalues = true},
        .measure = measure_sharpness},
       {.name = "bound",
        .help = "the terms of the generalisation bound beside the measured gap",
        .quantities = {"bound_terms"},
+       .needs = {.norms = true},
        .measure = measure_bound},
+      {.name = kImplicitRegularizationGroup,
+       .help = "how strongly training itself penalises gradients, and their noise (docs/theory.md)",
+       .quantities = {"noise_penalty", "drift_penalty"},
+       .needs = {.norms = true},
+       .measure = measure_implicit_regularization},
       {.name = kControlVariateGroup,
        .help = "how good the control variate is, from the gradients of training",
        .quantities = {"control_variate_correlation", "control_variate_variance_ratio",
@@ -216,6 +227,13 @@ std::vector<std::string> parse_metric_groups(const std::string& text, MetricUse 
     chosen.push_back(name);
   }
   return chosen;
+}
+
+void require_possible(const Measurer& measurer, const std::vector<std::string>& groups) {
+  for (const MetricGroup& group : metric_groups()) {
+    const bool is_wanted = std::find(groups.begin(), groups.end(), group.name) != groups.end();
+    if (is_wanted) measurer.require_possible(group.needs);
+  }
 }
 
 std::vector<Quantity> measure_groups(Measurer& measurer, const std::vector<std::string>& groups) {

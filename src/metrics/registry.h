@@ -14,6 +14,7 @@ struct MetricGroup {
   std::string help;
   /// The names of what it gives, in order.
   std::vector<std::string> quantities;
+  MetricNeeds needs = {};
   /// Null for what can only be seen while training.
   std::vector<Quantity> (*measure)(Measurer& measurer);
 };
@@ -22,6 +23,9 @@ const std::vector<MetricGroup>& metric_groups();
 
 /// The group that watches the control variate while training.
 inline constexpr const char* kControlVariateGroup = "control-variate";
+
+/// The group that depends on how the weights are trained.
+inline constexpr const char* kImplicitRegularizationGroup = "implicit-regularization";
 
 /// Which groups to choose from.
 enum class MetricUse {
@@ -35,6 +39,9 @@ enum class MetricUse {
 /// option in an Error.
 std::vector<std::string> parse_metric_groups(const std::string& text, MetricUse use,
                                              const std::string& where);
+
+/// An Error for what the groups cannot do with the measurer's options, before anything is computed.
+void require_possible(const Measurer& measurer, const std::vector<std::string>& groups);
 
 /// The quantities of the groups, in the table's order.
 std::vector<Quantity> measure_groups(Measurer& measurer, const std::vector<std::string>& groups);

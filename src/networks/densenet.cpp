@@ -39,7 +39,7 @@ Transition::Transition(int64_t in, int64_t out, double dropout, NormalizationKin
 torch::Tensor Transition::forward(const torch::Tensor& x) {
   const torch::Tensor y = bn1_->relu(x);
   if (dropout_ == 0) return conv1_->average_pooled(y, 2);
-  return ops::average_pool(ops::dropout(conv1_->forward(y), dropout_, is_training()), 2);
+  return ops::average_pool(ops::dropout(conv1_->forward(y), dropout_, is_training()), 2, conv1_->kernels());
 }
 
 Densenet::Densenet(const Options& options) {
@@ -74,7 +74,7 @@ torch::Tensor Densenet::forward(const torch::Tensor& images) {
     x = blocks_[b]->forward(x);
     if (b < transitions_.size()) x = transitions_[b]->forward(x);
   }
-  return fc_->forward(ops::global_average_pool(bn1_->relu(x)));  // [N, classes]
+  return fc_->forward(ops::global_average_pool(bn1_->relu(x), fc_->kernels()));  // [N, classes]
 }
 
 }  // namespace batchplus

@@ -4,6 +4,11 @@
 
 namespace batchplus {
 
+Kernels kernels_of(const Model& model) {
+  const std::vector<Layer*> layers = layers_of(*model.module);
+  return layers.empty() ? Kernels::kAten : layers.front()->kernels();
+}
+
 void use_memory_format(const Model& model) {
   const torch::NoGradGuard no_grad;
   for (auto& parameter : model.module->parameters()) {

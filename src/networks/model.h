@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/torch.h"
+#include "layers/layer.h"
 
 namespace batchplus {
 
@@ -24,6 +25,9 @@ struct Model {
   template <class Module>
   explicit Model(const torch::nn::ModuleHolder<Module>& holder) : Model(holder.ptr()) {}
 };
+
+/// By which kernels its layers compute: those of the first one. libtorch's for a module without such layers.
+Kernels kernels_of(const Model& model);
 
 /// Lays the filters of its convolutions out in the model's memory format; their values stay the same.
 void use_memory_format(const Model& model);

@@ -59,7 +59,7 @@ Resnet::Resnet(const Options& options) {
 torch::Tensor Resnet::forward(const torch::Tensor& images) {
   torch::Tensor x = bn1_->relu(conv1_->forward(images));  // [N,w,32,32]
   for (const auto& block : blocks_) x = block->forward(x);
-  return linear_->forward(ops::global_average_pool(x));  // [N,4w,8,8] to [N, classes]
+  return linear_->forward(ops::global_average_pool(x, linear_->kernels()));  // [N,4w,8,8] to [N, classes]
 }
 
 }  // namespace batchplus

@@ -54,7 +54,7 @@ struct Problems {
     if (sentences.empty()) return;
     throw Error("the weights do not fit the network",
                 {where, join(sentences, "; "),
-                 unknown.empty() ? "check --model and the number of classes"
+                 unknown.empty() ? "check {model} and the number of classes"
                                  : "save plain tensors: torch.save(model.state_dict(), file)"});
   }
 };

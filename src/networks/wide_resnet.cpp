@@ -75,7 +75,8 @@ WideResnet::WideResnet(const Options& options) {
 torch::Tensor WideResnet::forward(const torch::Tensor& images) {
   torch::Tensor x = conv1_->forward(images);  // [N,16,32,32]
   for (const auto& block : blocks_) x = block->forward(x);
-  return fc_->forward(ops::global_average_pool(bn1_->relu(x)));  // [N,64k,8,8] to [N, classes]
+  return fc_->forward(
+      ops::global_average_pool(bn1_->relu(x), fc_->kernels()));  // [N,64k,8,8] to [N, classes]
 }
 
 }  // namespace batchplus

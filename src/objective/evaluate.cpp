@@ -27,12 +27,14 @@ void for_each_batch(const Model& model, const Samples& samples, const Visit& vis
 /// Adds batches up.
 class Tally {
  public:
+  explicit Tally(Kernels kernels) : kernels_(kernels) {}
+
   /// Returns the predictions: [count].
   torch::Tensor add(const torch::Tensor& logits, const torch::Tensor& labels) {
     const auto count = static_cast<double>(labels.size(0));
     const torch::Tensor predictions = logits.argmax(1);
     samples_ += labels.size(0);
-    loss_sum_ += mean_cross_entropy(logits, labels).item<double>() * count;
+    loss_sum_ += mean_cross_entropy(logits, labels, kernels_).item<double>() * count;
     correct_ += predictions.eq(labels).sum().item<int64_t>();
     return predictions;
   }
@@ -43,6 +45,7 @@ class Tally {
   }
 
  private:
+  Kernels kernels_;
   int64_t samples_ = 0;
   double loss_sum_ = 0;
   int64_t correct_ = 0;
@@ -51,7 +54,7 @@ class Tally {
 }  // namespace
 
 Evaluation evaluate(const Model& model, const Samples& samples) {
-  Tally tally;
+  Tally tally(kernels_of(model));
   for_each_batch(model, samples, [&](const torch::Tensor& logits, const torch::Tensor& labels) {
     tally.add(logits, labels);
   });
@@ -60,7 +63,7 @@ Evaluation evaluate(const Model& model, const Samples& samples) {
 
 DetailedEvaluation evaluate_in_detail(const Model& model, const Samples& samples) {
   DetailedEvaluation detailed;
-  Tally tally;
+  Tally tally(kernels_of(model));
   int64_t among_five = 0;
   torch::Tensor confusion;
   for_each_batch(model, samples, [&](const torch::Tensor& logits, const torch::Tensor& labels) {

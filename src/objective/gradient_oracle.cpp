@@ -12,7 +12,7 @@
 namespace batchplus {
 
 GradientOracle::GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget)
-    : model_(std::move(model)), parameters_(parameters), budget_(budget) {
+    : model_(std::move(model)), kernels_(kernels_of(model_)), parameters_(parameters), budget_(budget) {
   if (parameters_.values().scalar_type() == torch::kFloat32) return;
   throw Error(
       "the network is not in single precision",
@@ -48,7 +48,7 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   model_.module->train();
   torch::manual_seed(batch.replay_seed);
 
-  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images), batch.labels);
+  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images), batch.labels, kernels_);
   // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
   // cheaper than accumulating into zeroed memory.
   const GradientTarget target(parameters_, gradient);

@@ -55,6 +55,8 @@ class GradientOracle {
                   bool is_replay);
 
   Model model_;
+  /// By which the loss is computed: those of the model when the oracle was made.
+  Kernels kernels_;
   FlatParameters& parameters_;
   GradientBudget& budget_;
   torch::Tensor present_point_;

@@ -1,10 +1,43 @@
 #include "objective/loss.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "kernels/cross_entropy.h"
+#include "kernels/processor.h"
+#include "kernels/tensors.h"
 
 namespace batchplus {
+namespace {
 
-torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels) {
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Has a first derivative only.
+class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& labels) {
+    const Tensor z = logits.contiguous();
+    const Tensor gradient = at::empty_like(z);
+    const double loss =
+        kernels::mean_cross_entropy(z.size(0), z.size(1), kernels::data_of(z),
+                                    labels.contiguous().data_ptr<int64_t>(), kernels::data_of(gradient));
+    context->save_for_backward({gradient});
+    const Tensor result = at::empty({}, z.options());
+    *kernels::data_of(result) = static_cast<float>(loss);
+    return result;
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    return {context->get_saved_variables()[0] * gradients[0], Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels) {
+  if (kernels != Kernels::kAten && kernels::are_available() && kernels::take(logits))
+    return CrossEntropyFunction::apply(logits, labels);
   return at::nll_loss(at::log_softmax(logits, 1), labels);
 }
 

@@ -3,11 +3,13 @@
 #include <functional>
 
 #include "core/torch.h"
+#include "networks/model.h"
 
 namespace batchplus {
 
-/// Softmax cross-entropy, the mean over the batch. logits: [N,classes], labels: [N].
-torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels);
+/// Softmax cross-entropy, the mean over the batch. logits: [N,classes], labels: [N]. `kernels`: those of the
+/// network's layers.
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels);
 
 /// The loss f_i of each sample: (outputs [N,...], labels [N]) to [N].
 using SampleLoss = std::function<torch::Tensor(const torch::Tensor& outputs, const torch::Tensor& labels)>;

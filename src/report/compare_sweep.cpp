@@ -3,6 +3,7 @@
 #include "config/sweep_file.h"
 #include "store/sweep_directory.h"
 #include "util/error.h"
+#include "util/text.h"
 
 namespace batchplus {
 namespace {
@@ -17,16 +18,14 @@ std::map<std::string, PublishedValue> published_for(const SweepFile& sweep,
   return values;
 }
 
-}  // namespace
+SweepFile read_description(const SweepDirectory& directory) {
+  if (std::filesystem::exists(directory.description())) return read_sweep_file(directory.description());
+  throw Error("there is no sweep here",
+              {directory.root.string(), "it has no sweep.json",
+               "'batchplus sweep SPEC' writes it, also for runs that are finished"});
+}
 
-Comparison compare_sweep(const std::filesystem::path& root) {
-  const SweepDirectory directory{root};
-  if (!std::filesystem::exists(directory.description())) {
-    throw Error("there is no sweep here",
-                {root.string(), "it has no sweep.json",
-                 "'batchplus sweep SPEC' writes it, also for runs that are finished"});
-  }
-  const SweepFile sweep = read_sweep_file(directory.description());
+Comparison compare(const SweepFile& sweep, const SweepDirectory& directory) {
   Comparison comparison{.name = sweep.name,
                         .title = sweep.title,
                         .scale = sweep.scale,
@@ -48,6 +47,29 @@ Comparison compare_sweep(const std::filesystem::path& root) {
         {.id = run.id, .seed = run.seed, .directory = directory.run(run.id)});
   }
   return comparison;
+}
+
+}  // namespace
+
+Comparison compare_sweep(const std::filesystem::path& root) {
+  const SweepDirectory directory{root};
+  return compare(read_description(directory), directory);
+}
+
+Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
+  find_scale(spec, scale_of(spec, request));
+  const SweepDirectory directory{directory_of(spec, request)};
+  const SweepFile sweep = read_description(directory);
+  Spec changed = spec;
+  for (const std::string& setting : request.settings) set_everywhere(changed, setting);
+  const std::vector<std::string> asked = settings_by_hand(changed);
+  if (!asked.empty() && asked != sweep.settings) {
+    throw Error("the sweep was run with other settings",
+                {"set", join(asked, " "),
+                 sweep.settings.empty() ? "it was run without {set}"
+                                        : "it was run with " + join(sweep.settings, " ")});
+  }
+  return compare(sweep, directory);
 }
 
 }  // namespace batchplus

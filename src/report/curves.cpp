@@ -65,14 +65,6 @@ std::string file_name(const std::string& text) {
 
 }  // namespace
 
-const std::vector<XAxis>& x_axes() {
-  static const std::vector<XAxis> kAxes = {{"epochs", "epochs", "epoch"},
-                                           {"evaluations", "gradient evaluations", "gradient_evaluations"},
-                                           {"seconds", "seconds of training", "seconds"},
-                                           {"loss", "running training loss", "running_loss"}};
-  return kAxes;
-}
-
 std::vector<Panel> make_panels(const Comparison& comparison) {
   std::vector<Panel> panels;
   for (const std::string& name : comparison.options.curves) {

@@ -31,16 +31,6 @@ struct Panel {
   std::vector<Curve> curves = {};
 };
 
-/// What a curve can be drawn against.
-struct XAxis {
-  /// epochs, evaluations, seconds or loss.
-  std::string name;
-  std::string label;
-  /// In the records.
-  std::string key;
-};
-const std::vector<XAxis>& x_axes();
-
 /// A picture for each row of the grid and each quantity of the options that was recorded.
 std::vector<Panel> make_panels(const Comparison& comparison);
 

@@ -43,11 +43,20 @@ const std::vector<ReportedQuantity>& reported_quantities() {
        .is_metric = true},
       {.name = "sharpness_data_bound", .label = "bound of S_φ", .is_log = true, .is_metric = true},
       {.name = "bound_terms", .label = "generalisation bound", .is_log = true, .is_metric = true},
+      {.name = "noise_penalty",
+       .label = "implicit penalty of gradient noise",
+       .is_log = true,
+       .is_metric = true},
+      {.name = "drift_penalty",
+       .label = "implicit penalty of the gradient",
+       .is_log = true,
+       .is_metric = true},
       {.name = "control_variate_correlation", .label = "control-variate correlation"},
       {.name = "control_variate_variance_ratio", .label = "control-variate variance ratio"},
       {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient"},
       {.name = "snapshot_distance", .label = "distance from the snapshot"},
       {.name = "lr", .label = "learning rate"},
+      {.name = "gradient_evaluations", .label = "gradient evaluations", .digits = 0},
       {.name = "seconds", .label = "training time (s)", .digits = 1},
   };
   return kQuantities;
@@ -64,6 +73,19 @@ std::optional<double> value_of(const Json& record, const std::string& name) {
   if (!number.is_number()) return std::nullopt;
   const auto value = number.get<double>();
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> evaluated_train_loss(const Json& record) {
+  const auto gap = record.find("loss_gap");
+  return gap != record.end() && gap->is_object() ? value_of(*gap, "train_loss") : std::nullopt;
+}
+
+std::optional<double> recorded_value(const Json& record, const std::string& name) {
+  if (const auto value = value_of(record, name)) return value;
+  if (name == "train_loss") return evaluated_train_loss(record);
+  const auto gap = record.find("accuracy_gap");
+  const bool is_beside = name == "train_accuracy" && gap != record.end() && gap->is_object();
+  return is_beside ? value_of(*gap, name) : std::nullopt;
 }
 
 std::optional<std::string> statistics_of(const Json& record, const std::string& name) {

@@ -30,6 +30,13 @@ const ReportedQuantity& find_quantity(const std::string& name, const std::string
 /// A record's value, whether a plain number or an object with a value; nothing when absent or not finite.
 std::optional<double> value_of(const Json& record, const std::string& name);
 
+/// The training loss in evaluation mode, as the metric group `gaps` records it beside loss_gap; not the
+/// running loss.
+std::optional<double> evaluated_train_loss(const Json& record);
+
+/// A quantity of a record, also where it stands beside a gap: train_loss, train_accuracy.
+std::optional<double> recorded_value(const Json& record, const std::string& name);
+
 /// `batchnorm` of a measured number: by which statistics it was computed. Nothing where that makes no
 /// difference.
 std::optional<std::string> statistics_of(const Json& record, const std::string& name);

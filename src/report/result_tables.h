@@ -13,6 +13,10 @@ Table cell_table(const Comparison& comparison, const ReportedQuantity& quantity)
 /// Columns against each other within each row, over the seeds that both have.
 Table paired_table(const Comparison& comparison, const ReportedQuantity& quantity);
 
+/// The same at the levels of the training loss that the options name: a row for each level.
+Table at_loss_table(const Comparison& comparison, const ReportedQuantity& quantity);
+Table at_loss_paired_table(const Comparison& comparison, const ReportedQuantity& quantity);
+
 /// The values that were tried, and which of them counts.
 Table choice_table(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes);
 

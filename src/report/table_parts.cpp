@@ -3,12 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace batchplus {
 
 SeedValues values_of(const ComparedCell& cell, const ReportedQuantity& quantity, RunValue which) {
   if (which == RunValue::kFinal) return final_values(cell, quantity.name);
   return collect_values(cell, [&](const StoredRun& run) { return best_value(run, quantity); });
+}
+
+std::set<std::string> best_columns(const Comparison& comparison, const std::vector<std::string>& row,
+                                   bool is_higher_better, const CellValues& values) {
+  std::string best;
+  double best_mean = 0;
+  for (const std::string& column : comparison.columns().labels) {
+    const ComparedCell* cell = comparison.find(row, column);
+    if (cell == nullptr) continue;
+    const Summary summary = summarize(values(*cell).values);
+    if (summary.n == 0) continue;
+    const bool is_better =
+        best.empty() || (is_higher_better ? summary.mean > best_mean : summary.mean < best_mean);
+    if (!is_better) continue;
+    best = column;
+    best_mean = summary.mean;
+  }
+  if (best.empty()) return {};
+  std::set<std::string> bold = {best};
+  const SeedValues leader = values(*comparison.find(row, best));
+  for (const std::string& column : comparison.columns().labels) {
+    const ComparedCell* cell = comparison.find(row, column);
+    if (cell == nullptr || column == best) continue;
+    const PairedTest test = compare_cells(leader, values(*cell));
+    if (test.p && *test.p > kTestLevel) bold.insert(column);
+  }
+  return bold;
 }
 
 PairedTest compare_cells(const SeedValues& a, const SeedValues& b) {
@@ -32,12 +60,39 @@ std::string format_summary(const Summary& summary, int digits, const ComparedCel
   const size_t missing = cell.count_missing();
   if (summary.n == 0 && diverged > 0) return fmt::format("diverged ({})", diverged);
   if (summary.n == 0) return fmt::format("none of {}", cell.runs.size());
-  std::string text = fixed(summary.mean, digits);
-  if (summary.std) text += " ± " + fixed(*summary.std, digits);
-  text += fmt::format(" ({}", summary.n);
+  std::string text = fmt::format("{} ({}", format_mean(summary, digits), summary.n);
   if (diverged > 0) text += fmt::format("; {} diverged", diverged);
   if (missing > 0) text += fmt::format("; {} missing", missing);
   return text + ")";
+}
+
+std::string format_mean(const Summary& summary, int digits) {
+  std::string text = fixed(summary.mean, digits);
+  if (summary.std) text += " ± " + fixed(*summary.std, digits);
+  return text;
+}
+
+std::vector<std::string> column_headings(const Comparison& comparison) {
+  std::vector<std::string> headings;
+  for (const std::string& column : comparison.columns().labels) {
+    const bool is_number = !column.empty() && std::isdigit(static_cast<unsigned char>(column.front())) != 0;
+    headings.push_back(is_number ? fmt::format("{} = {}", comparison.columns().name, column) : column);
+  }
+  return headings;
+}
+
+void add_columns(std::vector<TableCell>& line, const Comparison& comparison,
+                 const std::vector<std::string>& row,
+                 const std::function<TableCell(const ComparedCell& cell)>& show) {
+  for (const std::string& column : comparison.columns().labels) {
+    const ComparedCell* cell = comparison.find(row, column);
+    line.push_back(cell != nullptr ? show(*cell) : TableCell{.text = "", .style = "missing"});
+  }
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 std::string anchor_of(const Comparison& comparison, const ComparedCell& cell) {

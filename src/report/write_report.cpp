@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/at_loss.h"
 #include "report/figures.h"
 #include "report/page.h"
 #include "report/result_tables.h"
@@ -15,6 +16,8 @@
 namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kEvaluations = "gradient_evaluations";
 
 void require_a_finished_run(const Comparison& comparison) {
   size_t all = 0;
@@ -63,6 +66,21 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
   return all;
 }
 
+/// Each quantity at equal training loss, and what it took to get there.
+std::vector<Table> make_at_loss_tables(const Comparison& comparison) {
+  std::vector<Table> tables;
+  if (comparison.options.at_loss.empty()) return tables;
+  require_evaluated_train_loss(comparison);
+  std::vector<std::string> names = comparison.options.tables;
+  if (std::find(names.begin(), names.end(), kEvaluations) == names.end()) names.emplace_back(kEvaluations);
+  for (const std::string& name : names) {
+    const ReportedQuantity quantity = find_measured_quantity(comparison, name, "tables");
+    tables.push_back(at_loss_table(comparison, quantity));
+    tables.push_back(at_loss_paired_table(comparison, quantity));
+  }
+  return tables;
+}
+
 std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
   std::vector<Table> tables;
   for (const std::string& name : comparison.options.tables) {
@@ -73,6 +91,7 @@ std::vector<Table> make_tables(const Comparison& comparison, const std::vector<C
     tables.push_back(paired_table(comparison, quantity));
     if (is_main) tables.push_back(cell_table(comparison, quantity));
   }
+  for (Table& table : make_at_loss_tables(comparison)) tables.push_back(std::move(table));
   if (!outcomes.empty()) tables.push_back(choice_table(comparison, outcomes));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
@@ -90,6 +109,35 @@ std::string make_markdown(const ReportContent& content, const std::vector<std::s
   return text;
 }
 
+Json summary_json(const Summary& summary) {
+  Json json = {{"mean", summary.mean}, {"n", summary.n}};
+  if (summary.std) json["std"] = *summary.std;
+  return json;
+}
+
+/// A cell at each level of the training loss.
+Json at_loss_json(const Comparison& comparison, const ComparedCell& cell) {
+  std::vector<std::string> names = comparison.options.tables;
+  names.emplace_back(kEvaluations);
+  Json levels = Json::array();
+  for (const double level : comparison.options.at_loss) {
+    Json row = {{"loss", level}};
+    for (const std::string& name : names) {
+      const Summary summary = summarize(values_at_loss(cell, name, level).values);
+      if (summary.n > 0) row[name] = summary_json(summary);
+    }
+    Json never = Json::array();
+    for (const ComparedRun& run : cell.runs) {
+      if (!run.is_done()) continue;
+      const AtLoss at = value_at_loss(*run.record, kEvaluations, level);
+      if (at.outcome == AtLoss::Outcome::kNever) never.push_back(run.id);
+    }
+    row["never"] = std::move(never);
+    levels.push_back(std::move(row));
+  }
+  return levels;
+}
+
 Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
   Json labels = Json::object();
   for (size_t i = 0; i < comparison.axes.size(); ++i) labels[comparison.axes[i].name] = cell.labels[i];
@@ -101,13 +149,13 @@ Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
   for (const std::string& name : comparison.options.tables) {
     const Summary summary = summarize(final_values(cell, name).values);
     if (summary.n == 0) continue;
-    json[name] = {{"mean", summary.mean}, {"n", summary.n}};
-    if (summary.std) json[name]["std"] = *summary.std;
+    json[name] = summary_json(summary);
     if (const PublishedValue* published = cell.find_published(name))
       json[name]["published"] = published->mean;
   }
   if (const PublishedValue* published = cell.find_published("test_accuracy"))
     json["published"] = published->mean;
+  if (!comparison.options.at_loss.empty()) json["at_loss"] = at_loss_json(comparison, cell);
   Json ids = Json::array();
   for (const ComparedRun& run : cell.runs) ids.push_back(run.id);
   json["runs"] = std::move(ids);

@@ -3,10 +3,14 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "networks/weight_file.h"
+#include "run/implicit_training.h"
 #include "run/run_data.h"
 #include "store/run_directory.h"
 #include "util/clock.h"
+#include "util/error.h"
 #include "util/file.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -45,6 +49,28 @@ void write_files(const std::filesystem::path& folder, const MeasureResult& resul
   write_file_atomically(folder / "layer_norms.csv", layers);
 }
 
+/// The learning rate that was asked for, or that of the run's last outer batch, or the config's.
+double learning_rate_of(const RunConfig& config, const MeasureRequest& request) {
+  if (request.learning_rate) return *request.learning_rate;
+  if (request.run.empty()) return config.lr;
+  return read_status(RunLayout{request.run}).value("lr", config.lr);
+}
+
+/// How the weights are trained. A coefficient that decays has done so at the end of a run.
+ImplicitTraining training_of(const RunConfig& config, const MeasureRequest& request, const DataPlan& data) {
+  if (!request.unknown_training.empty()) {
+    return {.why_not =
+                fmt::format("a weight file does not say how it is trained; give {}, or a run directory",
+                            join(request.unknown_training, ", "))};
+  }
+  // A run's config has B as a number, and may be measured on fewer samples than that.
+  const std::string& outer = config.outer_batch;
+  const bool is_number = !outer.empty() && outer.find_first_not_of("0123456789") == std::string::npos;
+  const int64_t n = is_number ? parse_integer(outer, "outer_batch") : data.train_samples;
+  return implicit_training(resolve_method(config, n), data, learning_rate_of(config, request),
+                           request.run.empty() ? 0 : 1);
+}
+
 }  // namespace
 
 MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& request) {
@@ -54,10 +80,20 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
     require_checksum(read_status(RunLayout{request.run}), "weights_sha256",
                      weights_sha256(to_tensors(weights)), request.weights);
   }
-  const MeasureOptions options = resolve_measuring(config);
+  MeasureOptions options = resolve_measuring(config);
   const DatasetInfo info = find_dataset(config.dataset);
   const Dataset dataset = load_dataset(config, info);
   const DataPlan plan = resolve_data(config, describe(info, dataset));
+  if (std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end()) {
+    const ImplicitTraining implicit = training_of(config, request, plan);
+    // Who asks for everything is told what is not there; who asks for this does not get nothing.
+    if (!implicit.training && request.quantities != "all") {
+      throw Error("implicit-regularization cannot be measured",
+                  {"quantities", request.quantities, implicit.why_not});
+    }
+    options.training = implicit.training;
+    options.why_no_training = implicit.why_not;
+  }
   const DatasetViews views = make_views(dataset, plan.views);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());
@@ -69,6 +105,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   Measurer measurer(
       {model, parameters, views.train, views.test, plan.normalization, request.device}, options,
       [&](double done, double total, const std::string& label) { progress.update(done, total, label); });
+  require_possible(measurer, groups);
   MeasureResult result;
   for (const std::string& group : groups) {
     const Stopwatch group_stopwatch;

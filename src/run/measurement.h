@@ -1,6 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "config/run_config.h"
 #include "core/torch.h"
@@ -17,6 +20,10 @@ struct MeasureRequest {
   /// The run that ended with these weights, as its status.json must confirm; empty: of no run.
   std::filesystem::path run;
   torch::Device device = torch::kCPU;
+  /// The learning rate that was asked for; unset: that of the run's last outer batch.
+  std::optional<double> learning_rate = std::nullopt;
+  /// Options that would say how a bare weight file is trained and were not given.
+  std::vector<std::string> unknown_training = {};
   /// Where to write measure.json, sample_norms.csv and layer_norms.csv; empty: nowhere.
   std::filesystem::path out;
   bool is_quiet = false;

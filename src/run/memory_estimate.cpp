@@ -25,29 +25,20 @@ double batch_bytes(int64_t outer_batch, const DatasetInfo& info) {
   return static_cast<double>(kBuffers * outer_batch * info.channels * info.side * info.side) * sizeof(float);
 }
 
-/// Vectors of all parameters: weights, gradient, momentum, mean, and the snapshot gradients that are kept.
-double count_vectors(const MethodPlan& method, int64_t parameters) {
-  const int64_t inner_batches = method.sizes.outer_batch / method.sizes.inner_batch;
-  const bool is_kept = Snapshot::keeps(method.estimator.snapshot, inner_batches, parameters);
-  constexpr double kOthers = 4;
-  return kOthers + (is_kept ? static_cast<double>(inner_batches) : 2);
-}
-
 }  // namespace
 
 NetworkMemory measure_network_memory(const Model& model, const DatasetInfo& info) {
-  NetworkMemory memory;
-  memory.sample_bytes = static_cast<double>(measure_sample_bytes(model, info.channels, info.side));
-  for (const auto& parameter : model.module->parameters()) memory.parameters += parameter.numel();
-  return memory;
+  return {.sample_bytes = static_cast<double>(measure_sample_bytes(model, info.channels, info.side)),
+          .parameters = count_parameters(*model.module)};
 }
 
 double estimate_memory(const RunPlan& plan, const NetworkMemory& network) {
   const DatasetInfo& dataset = plan.data.dataset;
-  const double vectors = count_vectors(plan.method, network.parameters) *
-                         static_cast<double>(network.parameters) * sizeof(float);
+  // The weights, and what the method keeps besides.
+  const int64_t vectors = 1 + plan.method.vectors(network.parameters);
+  const double vector_bytes = static_cast<double>(vectors * network.parameters) * sizeof(float);
   return process_bytes(dataset) + batch_bytes(plan.method.sizes.outer_batch, dataset) +
-         network.sample_bytes * static_cast<double>(plan.method.sizes.inner_batch) + vectors;
+         network.sample_bytes * static_cast<double>(plan.method.sizes.inner_batch) + vector_bytes;
 }
 
 void require_memory(const RunPlan& plan) {

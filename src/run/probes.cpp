@@ -2,24 +2,31 @@
 
 #include <algorithm>
 
+#include "run/implicit_training.h"
 #include "util/clock.h"
 
 namespace batchplus {
 
 Probes::Probes(const RunPlan& plan, Measurer::Subject subject, Progress& progress)
     : plan_(plan), subject_(subject), progress_(progress) {
-  if (!plan_.metric_groups.empty()) make_measurer().require_possible(plan_.metric_groups);
+  if (!plan_.metric_groups.empty()) require_possible(make_measurer({}), plan_.metric_groups);
 }
 
 void Probes::after_epoch(const EpochEnd& end) {
   if (plan_.metric_groups.empty()) return;
   const Stopwatch stopwatch;
-  end.record.metrics = measure(end.is_due(plan_.metrics_every));
+  end.record.metrics = measure(end.record, end.is_due(plan_.metrics_every));
   end.record.metrics_seconds += stopwatch.seconds();
 }
 
-Measurer Probes::make_measurer() {
-  return Measurer(subject_, plan_.measuring, [&](double done, double total, const std::string& label) {
+Measurer Probes::make_measurer(const EpochRecord& record) {
+  MeasureOptions options = plan_.measuring;
+  const auto [training, why_not] = implicit_training_at(plan_, {.epochs_done = record.epochs_done,
+                                                                .sample_gradients = record.sample_gradients,
+                                                                .learning_rate = record.learning_rate});
+  options.training = training;
+  options.why_no_training = why_not;
+  return Measurer(subject_, options, [&](double done, double total, const std::string& label) {
     progress_.update(done, total, label);
   });
 }
@@ -33,10 +40,10 @@ void Probes::watch(Method& method) {
   });
 }
 
-std::vector<Quantity> Probes::measure(bool is_due) {
+std::vector<Quantity> Probes::measure(const EpochRecord& record, bool is_due) {
   std::vector<Quantity> quantities;
   if (is_due) {
-    Measurer measurer = make_measurer();
+    Measurer measurer = make_measurer(record);
     quantities = measure_groups(measurer, plan_.metric_groups);
     for (const std::string& note : measurer.notes) {
       if (told_.insert(note).second) progress_.print_line("note: " + note);

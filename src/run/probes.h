@@ -23,9 +23,10 @@ class Probes : public TrainCallback {
   ControlVariateProbe& control_variate() { return control_variate_; }
 
  private:
-  Measurer make_measurer();
+  /// Of the weights at the end of that epoch.
+  Measurer make_measurer(const EpochRecord& record);
   /// What there is to record about an epoch; `is_due` says whether to measure after it.
-  std::vector<Quantity> measure(bool is_due);
+  std::vector<Quantity> measure(const EpochRecord& record, bool is_due);
 
   const RunPlan& plan_;
   Measurer::Subject subject_;

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "kernels/processor.h"
+#include "kernels/revision.h"
 #include "run/version.h"
 #include "util/clock.h"
 
@@ -29,6 +31,8 @@ Json provenance(const std::string& device) {
       {"libtorch", TORCH_VERSION},
       {"compiler", __VERSION__},
       {"processor", processor_name()},
+      {"instruction_set", kernels::name_of(kernels::instruction_set())},
+      {"kernels_revision", kernels::kRevision},
       {"threads", at::get_num_threads()},
       {"device", device},
       {"started", utc_timestamp()},

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "checkpoint/saver.h"
+#include "checkpoint/storage.h"
 #include "config/config_toml.h"
+#include "kernels/processor.h"
 #include "networks/weight_file.h"
 #include "run/progress_lines.h"
 #include "run/record_keeper.h"
@@ -81,6 +83,9 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
     result["train_accuracy"] = train.accuracy;
   }
   result["threads"] = at::get_num_threads();
+  // Whether any other machine gives this weights_sha256 too.
+  result["has_portable_bits"] =
+      plan_.network.kernels != Kernels::kAten && kernels::are_available() && environment_.device.is_cpu();
   result["weights_sha256"] = weights_sha256(weights);
   // Weights that are not finite are of no use, and must not replace a file that is.
   const std::string& copy = plan_.complete.save_weights;
@@ -88,7 +93,7 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
   if (writer != nullptr) {
     if (is_done) write_weights(writer->layout().weights(), weights);
     writer->set_status(status, result);
-    if (is_done) std::filesystem::remove(writer->layout().previous_checkpoint());
+    if (is_done) drop_previous_checkpoint(writer->layout());
   }
   return {result, trained.is_diverged, trained.is_interrupted ? signal : 0};
 }

@@ -15,8 +15,8 @@ namespace batchplus {
 /// How a run is carried out, as opposed to what it computes.
 struct RunEnvironment {
   torch::Device device = torch::kCPU;
-  /// 0: as many as are set, but for a run that is resumed those that it began with. Sums in another order
-  /// have other last bits.
+  /// 0: as many as are set, but for a run by libtorch's kernels that is resumed those that it began with:
+  /// their last bits depend on them.
   int threads = 0;
   bool is_quiet = false;
   /// Also writes events for TensorBoard into the run directory.

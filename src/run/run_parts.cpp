@@ -32,7 +32,7 @@ RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device devic
       oracle(model, parameters, budget),
       method(build_method(plan.method, oracle)),
       source(data.views.train, ImageTransform(plan.data.normalization, plan.data.is_augmented),
-             {.seed = plan.network.seed,
+             {.seed = plan.seed,
               .sampling = plan.data.sampling,
               .inner_size = plan.method.sizes.inner_batch,
               .device = device,

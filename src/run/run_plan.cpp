@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -72,17 +73,24 @@ MethodPlan resolve_method(const RunConfig& config, const MethodInfo& method, int
         {"inner_batch", std::to_string(config.inner_batch), fmt::format("there are {} training samples", n)});
   }
   if (method.coefficient.empty() && !words.coefficient.empty()) {
+    std::vector<std::string> others;
+    for (const MethodInfo& other : methods()) {
+      if (!other.coefficient.empty()) others.push_back(other.name);
+    }
     throw Error(fmt::format("{} has no control variate", method.name),
-                {"coefficient", words.coefficient, "leave it out, or choose b-svrg, bp-svrg or alpha-svrg"});
+                {"coefficient", words.coefficient, "leave it out, or choose one of " + join(others, ", ")});
   }
   if (words.coefficient.empty()) words.coefficient = method.coefficient;
   if (words.update_rule.empty()) words.update_rule = to_string(method.update);
   if (words.outer_batch.empty()) words.outer_batch = method.outer_batch;
   const int64_t outer = parse_outer_batch(words.outer_batch, config.inner_batch, n);
   if (method.is_full_batch && outer != n) {
-    const std::string alternative = method.name == "svrg" ? "b-svrg" : "bp-svrg";
+    const auto other = std::find_if(methods().begin(), methods().end(), [&](const MethodInfo& info) {
+      return !info.is_full_batch && info.coefficient == method.coefficient;
+    });
     throw Error(fmt::format("{} takes its snapshot over all samples", method.name),
-                {"outer_batch", words.outer_batch, "leave it out, or choose " + alternative});
+                {"outer_batch", words.outer_batch,
+                 other == methods().end() ? "leave it out" : "leave it out, or choose " + other->name});
   }
   words.outer_batch = std::to_string(outer);
   MethodPlan plan{.info = method,
@@ -144,6 +152,11 @@ NetworkPlan resolve_network(const RunConfig& config, const DatasetInfo& dataset)
           .init = config.init};
 }
 
+MethodPlan resolve_method(const RunConfig& config, int64_t n) {
+  MethodWords words{config.coefficient, config.update_rule, config.outer_batch};
+  return resolve_method(config, find_method(config.method, "method"), n, words);
+}
+
 MeasureOptions resolve_measuring(const RunConfig& config) {
   MeasureOptions options{
       .samples = config.metrics_samples,
@@ -189,6 +202,7 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
   if (!complete.epochs && !complete.budget_epochs) complete.epochs = kDefaultEpochs;
   if (!config.save_weights.empty()) require_writable_target(config.save_weights, "save_weights");
   return {.complete = complete,
+          .seed = static_cast<uint64_t>(config.seed),
           .data = std::move(data),
           .network = resolve_network(config, dataset),
           .method = std::move(method),

@@ -37,10 +37,12 @@ struct NetworkPlan {
 };
 
 /// What a config means for a dataset: every default filled in, every word parsed, every number checked. Made
-/// once, by resolve().
+/// once, by resolve(), before anything is loaded.
 struct RunPlan {
   /// The config with all that was left to defaults written out: what config.toml and a run's identity hold.
   RunConfig complete;
+  /// Of the initial weights, the order of the samples, augmentation and dropout.
+  uint64_t seed = 0;
   DataPlan data;
   NetworkPlan network;
   MethodPlan method;
@@ -55,13 +57,14 @@ struct RunPlan {
   CheckpointSchedule checkpoints;
 };
 
-/// `dataset` says how many samples there are; those of a folder are known only once it was read. What is
-/// wrong with the config is an Error that names the key.
+/// `dataset` says how many samples there are. What is wrong with the config is an Error that names the key.
 RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset);
 
 // Parts of it, for those who train nothing.
 DataPlan resolve_data(const RunConfig& config, const DatasetInfo& dataset);
 NetworkPlan resolve_network(const RunConfig& config, const DatasetInfo& dataset);
+/// The method of the config for training on n samples.
+MethodPlan resolve_method(const RunConfig& config, int64_t n);
 MeasureOptions resolve_measuring(const RunConfig& config);
 
 /// With weights that depend on the plan's seed alone.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "config/config_toml.h"
+#include "kernels/revision.h"
 #include "run/memory_estimate.h"
 #include "run/provenance.h"
 #include "run/run.h"
@@ -28,19 +29,22 @@ class ThreadCount {
 void require_directory(const RunConfig& config, const RunEnvironment& environment) {
   if (!config.out.empty()) return;
   if (environment.has_tensorboard) {
-    throw Error("event files go into a run directory", {"tensorboard", "", "name one with --out"});
+    throw Error("event files go into a run directory", {"tensorboard", "", "name one with {out}"});
   }
   if (environment.is_resuming) {
-    throw Error("only a run with a directory can be resumed", {"resume", "", "name it with --out"});
+    throw Error("only a run with a directory can be resumed", {"resume", "", "name it with {out}"});
   }
 }
 
-/// The plan as far as it can be made before the dataset is read: what is wrong with the config shows here. A
-/// folder of pictures says how many there are only then, and has enough until then.
-RunPlan resolve_before_loading(const RunConfig& config, DatasetInfo info) {
-  constexpr int64_t kEnough = int64_t{1} << 40;
-  if (info.train_samples == 0) info.train_samples = kEnough;
-  return resolve(config, info);
+/// The plan for what was loaded. It is the one that was made before, unless the files are not what the row of
+/// the table says.
+RunPlan plan_for(const Dataset& dataset, const RunConfig& config, RunPlan planned) {
+  const DatasetInfo& expected = planned.data.dataset;
+  DatasetInfo loaded = describe(expected, dataset);
+  const bool is_as_expected = loaded.train_samples == expected.train_samples &&
+                              loaded.normalization.mean == expected.normalization.mean &&
+                              loaded.normalization.std == expected.normalization.std;
+  return is_as_expected ? std::move(planned) : resolve(config, loaded);
 }
 
 /// A run directory to go on with.
@@ -56,6 +60,18 @@ std::optional<Earlier> open_earlier(const RunConfig& config, const RunEnvironmen
   return Earlier{std::move(writer), std::move(continuation)};
 }
 
+/// A run that began with other kernels would end with the bits of neither.
+void require_revision(const RunPlan& plan) {
+  const int64_t revision = plan.complete.kernels_revision;
+  if (plan.network.kernels == Kernels::kAten || revision == kernels::kRevision) return;
+  throw Error(
+      "own kernels give other bits than those that the run began with",
+      {"kernels_revision", std::to_string(revision),
+       fmt::format("this program has revision {}: begin the run anew in another directory, or go on with "
+                   "the version of the program that began it",
+                   kernels::kRevision)});
+}
+
 void tell(const Continuation& earlier, const std::vector<std::string>& differences, Run& run) {
   for (const auto* notes : {&earlier.notes, &differences}) {
     for (const std::string& note : *notes) run.progress().print_line("note: " + note);
@@ -67,7 +83,7 @@ void tell(const Continuation& earlier, const std::vector<std::string>& differenc
 Error after_start(const Error& problem, const RunWriter* writer) {
   Error::Details details = problem.details();
   if (writer != nullptr) {
-    details.hint += fmt::format("{}what was saved is intact: go on with --resume --out {}",
+    details.hint += fmt::format("{}what was saved is intact: go on with {{resume}} {{out}} {}",
                                 details.hint.empty() ? "" : "; ", writer->layout().root.string());
   }
   return Error(problem.summary(), details, Error::kFailure);
@@ -76,16 +92,16 @@ Error after_start(const Error& problem, const RunWriter* writer) {
 }  // namespace
 
 RunOutcome run_training(const RunConfig& config, const RunEnvironment& environment) {
-  const DatasetInfo info = find_dataset(config.dataset);
-  const RunPlan early = resolve_before_loading(config, info);
+  RunPlan planned = resolve(config, find_dataset(config.dataset));
   require_directory(config, environment);
   std::optional<Earlier> earlier = open_earlier(config, environment);
-  const ThreadCount threads(environment.threads == 0 && earlier ? earlier->continuation.threads : 0);
+  // The bits of libtorch's kernels depend on the number of threads.
+  const bool takes_threads = earlier && environment.threads == 0 && planned.network.kernels == Kernels::kAten;
+  const ThreadCount threads(takes_threads ? earlier->continuation.threads : 0);
 
-  if (info.train_samples > 0) require_memory(early);
-  const Dataset dataset = load_dataset(config, info);
-  const RunPlan plan = resolve(config, describe(info, dataset));
-  if (info.train_samples == 0) require_memory(plan);
+  require_memory(planned);
+  const Dataset dataset = load_dataset(config, planned.data.dataset);
+  const RunPlan plan = plan_for(dataset, config, std::move(planned));
   const RunData data{dataset, make_views(dataset, plan.data.views)};
   if (earlier) {
     const Continuation& continuation = earlier->continuation;
@@ -95,6 +111,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     }
   }
 
+  require_revision(plan);
   Run run(plan, data, environment);
   std::optional<RunWriter> writer;
   const std::string config_toml = to_toml(plan.complete);
@@ -103,7 +120,8 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     const Continuation& continuation = earlier->continuation;
     const RunLayout& layout = earlier->writer.layout();
     if (continuation.checkpoint) run.restore(*continuation.checkpoint, layout.checkpoint().string());
-    tell(continuation, describe_differences(layout, about_us), run);
+    const bool has_own_kernels = plan.network.kernels != Kernels::kAten;
+    tell(continuation, describe_differences(layout, about_us, has_own_kernels), run);
     writer.emplace(std::move(earlier->writer));
     writer->resume(config_toml, about_us, continuation.records);
   } else if (!config.out.empty()) {

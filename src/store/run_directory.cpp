@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kChecksum = "checksum";
+constexpr const char* kFormatVersion = "format_version";
+constexpr const char* kUpdated = "updated";
 constexpr const char* kConfigChecksum = "config_sha256";
 constexpr const char* kMetricsChecksum = "metrics_sha256";
 constexpr const char* kDamagedHint = "the file is damaged; restore it or remove the run";
@@ -54,7 +56,7 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   const bool has_leftover = leftover == Leftover::kRefuse && fs::exists(layout_.config());
   if (layout_.holds_run() || has_leftover) {
     throw Error("the directory already holds a run",
-                {"out", layout_.root.string(), "name another directory, or go on with this run by --resume"});
+                {"out", layout_.root.string(), "name another directory, or go on with this run by {resume}"});
   }
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
@@ -86,7 +88,7 @@ void RunWriter::record(const Json& record) {
 }
 
 void RunWriter::set_status(const std::string& status, const Json& result) {
-  Json content = {{"format_version", kRunFormatVersion}, {"status", status}, {"updated", utc_timestamp()}};
+  Json content = {{kFormatVersion, kRunFormatVersion}, {"status", status}, {kUpdated, utc_timestamp()}};
   content.update(result);
   content[kConfigChecksum] = sha256_hex(config_);
   if (has_ended(content)) {
@@ -102,9 +104,9 @@ Json read_status(const RunLayout& layout) {
   const std::string where = layout.status().string();
   Json status = parse_json(read_file(layout.status()), where);
   const bool is_status = status.is_object() && status.contains("status") && status["status"].is_string() &&
-                         status.contains("format_version") && status["format_version"].is_number_integer();
+                         status.contains(kFormatVersion) && status[kFormatVersion].is_number_integer();
   if (!is_status) throw Error("not the status of a run", {where, "", kDamagedHint});
-  const auto version = status["format_version"].get<int64_t>();
+  const auto version = status[kFormatVersion].get<int64_t>();
   if (version < 1 || version > kRunFormatVersion) {
     throw Error("the run has a format that this program does not know",
                 {where, std::to_string(version), "use a newer batchplus"});
@@ -115,6 +117,11 @@ Json read_status(const RunLayout& layout) {
   if (claimed != sha256_hex(status.dump())) {
     throw Error("the file is not as it was written", {where, "its checksum is wrong", kDamagedHint});
   }
+  return status;
+}
+
+Json result_of(Json status) {
+  for (const char* key : {kFormatVersion, kUpdated, kConfigChecksum, kMetricsChecksum}) status.erase(key);
   return status;
 }
 

@@ -79,6 +79,8 @@ StoredRun read_run(const std::filesystem::path& root);
 
 /// status.json alone; an Error when it is damaged.
 Json read_status(const RunLayout& layout);
+/// What a status says of the run and not of its files: the result as the program prints it.
+Json result_of(Json status);
 
 /// The config.toml that status.json vouches for; an Error when either is damaged.
 std::string read_config(const RunLayout& layout);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -24,7 +25,9 @@ struct SweepDirectory {
   void create() const;
 };
 
-enum class SweepState { kWaiting, kRunning, kDone, kDiverged, kFailed };
+enum class SweepState { kDone, kDiverged, kFailed, kRunning, kWaiting };
+inline constexpr std::array kSweepStates = {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
+                                            SweepState::kRunning, SweepState::kWaiting};
 std::string to_string(SweepState state);
 
 /// From the files alone. A run whose worker died counts as running until another one takes it.

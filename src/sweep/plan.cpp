@@ -9,7 +9,6 @@
 #include "config/config_toml.h"
 #include "objective/gradient_oracle.h"
 #include "run/memory_estimate.h"
-#include "run/run_data.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -20,14 +19,9 @@ namespace {
 /// What is known of each dataset and network, found out once.
 class Known {
  public:
-  /// A folder of pictures is read to count them.
   const DatasetInfo& dataset(const RunConfig& config) {
     const auto [entry, is_new] = datasets_.try_emplace(config.dataset);
-    if (is_new) {
-      entry->second = find_dataset(config.dataset);
-      if (entry->second.train_samples == 0)
-        entry->second = describe(entry->second, load_dataset(config, entry->second));
-    }
+    if (is_new) entry->second = find_dataset(config.dataset);
     return entry->second;
   }
 
@@ -62,11 +56,13 @@ struct Counted {
 };
 
 Counted count_cost(SpecRun run, Known& known) {
-  const RunPlan plan = resolve(run.config, known.dataset(run.config));
+  const auto shared = std::make_shared<const RunPlan>(resolve(run.config, known.dataset(run.config)));
+  const RunPlan& plan = *shared;
   const int64_t parameters = known.parameters(plan);
   Counted counted{.n = plan.data.train_samples,
                   .outer_batch_cost = plan.method.cost(plan.method.sizes.outer_batch, parameters)};
   counted.planned.run = std::move(run);
+  counted.planned.plan = shared;
   counted.planned.sample_gradients = count_sample_gradients(plan, parameters);
   counted.planned.gradient_evaluations = static_cast<double>(counted.planned.sample_gradients) /
                                          static_cast<double>(plan.method.sizes.inner_batch);
@@ -139,11 +135,10 @@ void calibrate(std::vector<PlannedRun>& runs, torch::Device device) {
     double seconds_per_sample = 0;
     NetworkMemory memory;
   };
-  Known known;
   std::map<std::string, Figures> timed;
   for (PlannedRun& row : runs) {
     const RunConfig& config = row.run.config;
-    const RunPlan plan = resolve(config, known.dataset(config));
+    const RunPlan& plan = *row.plan;
     // A gradient of a larger batch takes no less a sample.
     const int64_t batch = std::min<int64_t>(config.inner_batch, 128);
     const std::string key = fmt::format("{}/{}/{}/{}/{}", config.model, config.normalization, config.kernels,

@@ -18,7 +18,7 @@ std::string submit_to_slurm(const Sweep& sweep, const std::vector<std::string>& 
       script,
       fmt::format("#!/bin/sh\n#SBATCH --job-name={}\n#SBATCH --array=0-{}\n#SBATCH --cpus-per-task={}\n"
                   "#SBATCH --output={}/logs/slurm-%a.log\n"
-                  "exec {} --index \"$SLURM_ARRAY_TASK_ID\"\n",
+                  "exec {} \"$SLURM_ARRAY_TASK_ID\"\n",
                   sweep.spec.name, sweep.planned.size() - 1, threads,
                   fs::absolute(sweep.directory.root).string(), join(quoted, " ")));
   const ProcessResult submitted = run_process({"sbatch", script.string()}, fs::current_path());

@@ -10,17 +10,6 @@
 #include "util/text.h"
 
 namespace batchplus {
-namespace fs = std::filesystem;
-
-std::string scale_of(const Spec& spec, const SweepRequest& request) {
-  if (!request.scale.empty()) return request.scale;
-  return spec.scales.size() == 1 ? spec.scales.front().name : "paper";
-}
-
-SweepDirectory directory_of(const Spec& spec, const SweepRequest& request) {
-  if (!request.directory.empty()) return {request.directory};
-  return {fs::path("sweeps") / fmt::format("{}-{}", spec.name, scale_of(spec, request))};
-}
 
 std::vector<SpecRun> Sweep::runs() const {
   std::vector<SpecRun> all;
@@ -35,7 +24,7 @@ Sweep open_sweep(const SweepRequest& request) {
   for (const std::string& setting : request.settings) set_everywhere(sweep.spec, setting);
   sweep.planned = plan_sweep(sweep.spec, sweep.scale);
   for (PlannedRun& row : sweep.planned) row.run.config.data_dir = request.data_directory;
-  sweep.directory = directory_of(sweep.spec, request);
+  sweep.directory = {directory_of(sweep.spec, request)};
   return sweep;
 }
 

@@ -11,7 +11,9 @@ struct EpochEnd {
   bool is_last = false;
 
   /// Whether what happens after every so many epochs, and at the end, happens now.
-  bool is_due(int64_t every) const;
+  bool is_due(int64_t every) const {
+    return is_last || static_cast<int64_t>(record.epochs_done) % every == 0;
+  }
 };
 
 /// Takes part in a training besides the method: evaluates, measures, shows, records, saves. A training has a

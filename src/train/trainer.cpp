@@ -9,10 +9,6 @@
 
 namespace batchplus {
 
-bool EpochEnd::is_due(int64_t every) const {
-  return is_last || static_cast<int64_t>(record.epochs_done) % every == 0;
-}
-
 Trainer::Trainer(Parts parts, TrainOptions options, std::vector<TrainCallback*> callbacks)
     : parts_(parts), options_(std::move(options)), callbacks_(std::move(callbacks)) {
   BATCHPLUS_CHECK(options_.epochs || options_.budget_sample_gradients, "something ends the training");

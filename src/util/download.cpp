@@ -175,7 +175,7 @@ bool gather(const std::string& url, PartFile& part, const DownloadOptions& optio
     const Outcome outcome = Request(url, part, may_continue, options).perform();
     if (outcome.ending == Ending::kComplete) return outcome.is_one_piece;
     if (outcome.ending == Ending::kRefused)
-      throw_network_error(url, outcome.reason, "check the address, or give the file with --from");
+      throw_network_error(url, outcome.reason, "check the address, or give the file with {from}");
     if (outcome.ending == Ending::kOtherRange) {
       may_continue = false;
       tell(options, outcome.reason + "; beginning again");

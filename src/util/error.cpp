@@ -5,14 +5,19 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "util/text.h"
+
 namespace batchplus {
 namespace {
 
 std::string render(const std::string& what, const Error::Details& details) {
+  const auto plain = [](const std::string& text) {
+    return name_keys(text, [](const std::string& key) { return key; });
+  };
   std::string text = what;
-  if (!details.where.empty()) text += "\n  where: " + details.where;
+  if (!details.where.empty()) text += "\n  where: " + plain(details.where);
   if (!details.value.empty()) text += "\n  value: " + details.value;
-  if (!details.hint.empty()) text += "\n  hint:  " + details.hint;
+  if (!details.hint.empty()) text += "\n  hint:  " + plain(details.hint);
   return text;
 }
 

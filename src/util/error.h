@@ -9,8 +9,10 @@ namespace batchplus {
 /// Thrown anywhere, caught only by the command line's main, which exits with `exit_code`.
 class Error : public std::runtime_error {
  public:
+  /// `where` and `hint` may name keys of a config or a command in braces, "name one with {out}": the command
+  /// line writes them as options, what() as plain words.
   struct Details {
-    /// File with line or offset, option or key. May be empty.
+    /// File with line or offset, or a key alone. May be empty.
     std::string where;
     /// The value seen. May be empty.
     std::string value;

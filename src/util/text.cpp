@@ -84,6 +84,20 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string name_keys(const std::string& text,
+                      const std::function<std::string(const std::string& key)>& name_of) {
+  std::string named;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end =
+        text[at] == '{' ? text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1) : std::string::npos;
+    const bool is_key = end != std::string::npos && text[end] == '}' && end > at + 1;
+    named += is_key ? name_of(text.substr(at + 1, end - at - 1)) : text.substr(at, 1);
+    at = is_key ? end + 1 : at + 1;
+  }
+  return named;
+}
+
 double parse_number(std::string_view text, const std::string& where) {
   const auto number = read_whole<double>(text);
   if (!number) throw Error("not a number", {where, std::string(text), "write it like 0.1 or 5e-4"});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ std::string suggest_name(std::string_view name, const std::vector<std::string>& 
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+/// Text that names keys in braces, like "raise {hessian_products}", with the name of each in their place.
+std::string name_keys(const std::string& text,
+                      const std::function<std::string(const std::string& key)>& name_of);
 
 /// The whole text as a number; `where` names the option or key in the error.
 double parse_number(std::string_view text, const std::string& where);

@@ -86,6 +86,12 @@ TEST(Kernels, DecideTheResultAndLibtorchsLeaveItsTextAsBeforeTheChoice) {
   EXPECT_THAT(result_toml(config), Not(HasSubstr("kernels")));
 }
 
+TEST(ConfigFields, AreAllInTheDictionaryOfTheFuzzer) {
+  const std::string words = read_file(BATCHPLUS_SOURCE_DIR "/tests/fuzz/dictionaries/toml.dict");
+  for (const ConfigField& field : config_fields())
+    EXPECT_THAT(words, HasSubstr("\"" + field.key + "\"\n")) << "tests/fuzz/make_corpus.py writes it";
+}
+
 TEST(ToToml, RepeatsAnyText) {
   RunConfig config;
   config.out = "a \"quoted\" \\ path\nwith a line and \x7f";

@@ -138,6 +138,11 @@ TEST(Spec, SaysWhatItsReportShows) {
   EXPECT_EQ(spec.report.tables, std::vector<std::string>{"test_accuracy"});
   EXPECT_EQ(spec.report.x, "seconds");
   EXPECT_EQ(spec.report.smooth, 5);
+  const Spec levels = parse_spec(kSpec + "[report]\nat_loss = [1, 0.4]\n", "s.toml");
+  EXPECT_EQ(levels.report.at_loss, (std::vector<double>{1, 0.4}));
+  expect_error([] { parse_spec(kSpec + "[report]\nat_loss = [0.4, -1]\n", "s.toml"); },
+               {"s.toml", "-1", "more than zero"});
+  expect_error([] { parse_spec(kSpec + "[report]\nat_loss = 0.4\n", "s.toml"); }, {"wrong type", "at_loss"});
   expect_error([] { parse_spec(kSpec + "[report]\nx = \"second\"\n", "s.toml"); },
                {"did you mean 'seconds'?"});
   expect_error([] { parse_spec(kSpec + "[report]\ncurve = []\n", "s.toml"); }, {"did you mean 'curves'?"});
@@ -161,12 +166,12 @@ TEST(Spec, KeysCanBeSetForEveryRun) {
   for (const SpecRun& run : expand(spec, "paper")) EXPECT_EQ(run.config.weight_decay, 0.5);
   set_everywhere(spec, "repeats=1");
   EXPECT_EQ(expand(spec, "paper").size(), 2 * 3) << "one seed of each";
-  expect_error([&] { set_everywhere(spec, "repeats=0"); }, {"one or more", "--set repeats"});
+  expect_error([&] { set_everywhere(spec, "repeats=0"); }, {"one or more", "set repeats"});
   expect_error([&] { set_everywhere(spec, "repaets=1"); }, {"unknown key", "did you mean 'repeats'?"});
   expect_error([&] { set_everywhere(spec, "weight_deacy=0.5"); },
                {"unknown key", "did you mean 'weight_decay'?"});
   expect_error([&] { set_everywhere(spec, "lr"); }, {"not an assignment"});
-  expect_error([&] { set_everywhere(spec, "lr=-1"); }, {"out of range", "--set lr"});
+  expect_error([&] { set_everywhere(spec, "lr=-1"); }, {"out of range", "set lr"});
 }
 
 }  // namespace

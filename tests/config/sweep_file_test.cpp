@@ -59,6 +59,17 @@ TEST(SweepFile, ReadsBackWhatWasWritten) {
   }
 }
 
+TEST(SweepFile, OfASweepFromBeforeLevelsOfTheLossHasNone) {
+  const Scratch scratch;
+  Spec spec = parse_spec(kSpec + "[report]\nat_loss = [0.5]\n", "s.toml");
+  Json json = to_json(describe_sweep(spec, "paper", expand(spec, "paper")));
+  write_file_atomically(scratch / "sweep.json", json.dump());
+  EXPECT_EQ(read_sweep_file(scratch / "sweep.json").report.at_loss, std::vector<double>{0.5});
+  json["report"].erase("at_loss");
+  write_file_atomically(scratch / "sweep.json", json.dump());
+  EXPECT_TRUE(read_sweep_file(scratch / "sweep.json").report.at_loss.empty());
+}
+
 TEST(SweepFile, RefusesWhatIsNoSweep) {
   const Scratch scratch;
   const auto refuse = [&](const Json& json, std::initializer_list<std::string> words) {
@@ -76,6 +87,9 @@ TEST(SweepFile, RefusesWhatIsNoSweep) {
   Json newer = good;
   newer["format_version"] = 2;
   refuse(newer, {"format", "2", "newer"});
+  Json unknown = good;
+  unknown["report"]["x"] = "second";
+  refuse(unknown, {"unknown x axis", "sweep.json", "did you mean 'seconds'?"});
   Json elsewhere = good;
   elsewhere["runs"][0]["cell"].erase("method");
   refuse(elsewhere, {"not the description"});

@@ -150,7 +150,7 @@ TEST(Fetch, RefusesFilesThatAreNotTheOfficialOnes) {
   FetchOptions options = quick();
   options.from = source.path();
   expect_error([&] { fetch_dataset(find_dataset("cifar10"), target.path(), options); },
-               {"differs from the official one", "data_batch_1.bin", "--data-dir"});
+               {"differs from the official one", "data_batch_1.bin", "data_dir"});
   EXPECT_TRUE(left_behind(target.path()).empty());
 }
 

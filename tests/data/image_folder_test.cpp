@@ -43,6 +43,7 @@ TEST(ImageFolder, NumbersClassesAndPicturesByName) {
   write_file_atomically(scratch / "train" / "cat" / "notes.txt", "not a picture");
   const DatasetInfo info = find_dataset("folder:" + scratch.path().string());
   EXPECT_EQ(info.classes, 2);
+  EXPECT_EQ(info.train_samples, 6) << "counted by name";
   const Dataset dataset = load_dataset(info, "/nowhere");
   EXPECT_EQ(dataset.class_names, (std::vector<std::string>{"ant", "cat"}));
   EXPECT_EQ(dataset.train.size(), 6);
@@ -59,6 +60,7 @@ TEST(ImageFolder, WithoutASplitKeepsEveryFifthPictureForTesting) {
     write_picture(scratch / "a" / fmt::format("{}.png", i), static_cast<uint8_t>(i));
     write_picture(scratch / "b" / fmt::format("{}.PNG", i), static_cast<uint8_t>(100 + i));
   }
+  EXPECT_EQ(count_training_pictures(scratch.path()), 16);
   const Dataset dataset = load_image_folder(scratch.path());
   EXPECT_EQ(dataset.train.size(), 16);
   ASSERT_EQ(dataset.test.size(), 4);

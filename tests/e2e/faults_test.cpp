@@ -223,7 +223,7 @@ TEST_F(SmallDisk, AReadOnlyOneIsRefusedAndLosesNothing) {
   EXPECT_EQ(timeless_records(run), timeless_records(*whole / "run"));
 }
 
-// The checks at every offset are in tests/train/checkpoint_test.cpp and tests/experiment/resume_test.cpp;
+// The checks at every offset are in tests/checkpoint/storage_test.cpp and tests/run/resume_test.cpp;
 // here the whole program meets a few of them.
 TEST_F(Faults, ADamagedConfigIsRefusedAndOtherFilesAreMadeGood) {
   ChildProcess child(program(train_in(run)), log);

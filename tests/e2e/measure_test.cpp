@@ -99,10 +99,10 @@ TEST(Measure, OfARunRepeatsItsLastRecord) {
   options.insert(options.end(), {"--out", scratch / "run"});
   const json trained = result_of(train(options));
   const json measured = result_of(batchplus({"measure", scratch / "run", "--quiet", "--json"}));
-  for (const char* name :
-       {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance", "loss_gap",
-        "accuracy_gap", "hessian_top", "hessian_trace", "sharpness_gaussian", "sharpness_data",
-        "sharpness_data_second_order", "sharpness_data_bound", "bound_terms"}) {
+  for (const char* name : {"mean_squared_gradient_norm", "squared_full_gradient_norm", "gradient_variance",
+                           "loss_gap", "accuracy_gap", "hessian_top", "hessian_trace", "sharpness_gaussian",
+                           "sharpness_data", "sharpness_data_second_order", "sharpness_data_bound",
+                           "bound_terms", "noise_penalty", "drift_penalty"}) {
     EXPECT_EQ(measured[name], trained[name]) << name;
   }
 }
@@ -141,6 +141,72 @@ TEST(Measure, OfAWeightFileNeedsToKnowNetworkAndData) {
   std::vector<std::string> with = base;
   with.insert(with.end(), {"--model", "smallcnn:width=8", "--dataset", "synthetic", "--train-limit", "320"});
   EXPECT_TRUE(result_of(batchplus(with))["loss_gap"]["value"].is_number());
+}
+
+// bp-svrg with K = 2: (eta/4) 1.5 sigma^2/b and (eta/4) ||grad F||^2, with the learning rate of the last
+// step.
+TEST(Metrics, ImplicitPenaltiesFollowTheLearningRateOfTheMoment) {
+  const Scratch scratch;
+  const json result = result_of(train({"--metrics", "gradient-norms,gaps,implicit-regularization", "--lr",
+                                       "0.2", "--schedule", "cosine", "--out", scratch / "run"}));
+  const auto lines = records(scratch, "run");
+  for (const json& record : lines) {
+    const double eta = record["lr"];
+    const double noise = record["noise_penalty"]["value"];
+    const double drift = record["drift_penalty"]["value"];
+    const double loss = record["loss_gap"]["train_loss"];
+    EXPECT_NEAR(noise, eta / 4 * 1.5 * record["gradient_variance"]["value"].get<double>() / 32, 1e-9 * noise);
+    EXPECT_NEAR(drift, eta / 4 * record["squared_full_gradient_norm"]["value"].get<double>(), 1e-9 * drift);
+    // F of the pass for norms and F of the evaluation, both in single precision.
+    EXPECT_NEAR(record["noise_penalty"]["share"].get<double>(), noise / loss, 1e-4 * noise / loss);
+    EXPECT_NEAR(record["drift_penalty"]["share"].get<double>(), drift / loss, 1e-4 * drift / loss);
+  }
+  EXPECT_LT(lines.back()["lr"], lines.front()["lr"]);
+  const auto measure = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {
+        "measure", scratch / "run", "--quantities", "implicit-regularization", "--quiet", "--json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return result_of(batchplus(arguments));
+  };
+  EXPECT_EQ(measure({})["noise_penalty"], result["noise_penalty"]);
+  EXPECT_NEAR(measure({"--lr", "0.2"})["noise_penalty"]["value"].get<double>(),
+              0.2 / result["lr"].get<double>() * result["noise_penalty"]["value"].get<double>(), 1e-6);
+}
+
+TEST(Measure, ImplicitPenaltiesOfAWeightFileNeedToKnowTheTraining) {
+  const Scratch scratch;
+  const std::string weights = scratch / "w.pt";
+  result_of(train({"--save-weights", weights}));
+  const auto measure = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {
+        "measure",       "--weights", weights,   "--model", "smallcnn:width=8", "--dataset", "synthetic",
+        "--train-limit", "320",       "--quiet", "--json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return batchplus(arguments);
+  };
+  const ProcessResult without = measure({"--quantities", "implicit-regularization", "--lr", "0.1"});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.output, HasSubstr("give --method, --inner-batch"));
+  const json found =
+      result_of(measure({"--quantities", "gradient-norms,implicit-regularization", "--lr", "0.1", "--method",
+                         "b-svrg", "--inner-batch", "32", "--outer-batch", "4x", "--coefficient", "3"}));
+  EXPECT_DOUBLE_EQ(found["noise_penalty"]["factor"].get<double>(), 1 + 3 * 0.75);
+  EXPECT_NEAR(found["noise_penalty"]["value"].get<double>(),
+              0.1 / 4 * 3.25 * found["gradient_variance"]["value"].get<double>() / 32, 1e-9);
+  const ProcessResult sam = measure(
+      {"--quantities", "implicit-regularization", "--lr", "0.1", "--method", "sam", "--inner-batch", "32"});
+  EXPECT_EQ(sam.exit_code, 2);
+  EXPECT_THAT(sam.output, HasSubstr("no factor for sam"));
+}
+
+// A sweep with every method measures what there is; what there is not is said once.
+TEST(Metrics, LeaveOutImplicitPenaltiesWhereTheTheoryHasNone) {
+  const ProcessResult process =
+      batchplus({"train", "--train-limit", "320", "--test-limit", "100", "--epochs", "2", "--method", "nag",
+                 "--inner-batch", "32", "--metrics", "gaps,implicit-regularization", "--json"});
+  EXPECT_EQ(process.exit_code, 0) << process.output;
+  EXPECT_THAT(process.output, HasSubstr("note: implicit-regularization: the modified loss is that of plain"));
+  EXPECT_EQ(process.output.find("noise_penalty"), std::string::npos);
 }
 
 TEST(Measure, RefusesADamagedRunByTheNameOfTheFile) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "config/spec.h"
 #include "report/quantities.h"
 #include "support/program.h"
 #include "support/reports.h"
@@ -35,7 +36,7 @@ TEST(ReportPage, WorksInABrowser) {
   const fs::path out = scratch / "out";
   const json report = sweep_and_report(testing::kSmokeSpec, "", "", testing::smoke_runs(), out);
   testing::check_report_files(report, out);
-  EXPECT_EQ(report["cells"].size(), 20U);
+  EXPECT_EQ(report["cells"].size(), expand(read_spec(testing::kSmokeSpec), "full").size());
   std::string page = read_file(out / "index.html");
   // A name of SVG's elements, which nobody looks up.
   const std::string svg = "http://www.w3.org/2000/svg";
@@ -90,6 +91,52 @@ TEST(Report, OfRunsWithoutASpec) {
   EXPECT_THAT(report.output, HasSubstr("Test accuracy (%) at the end of training"));
   EXPECT_THAT(report.output, HasSubstr("sgd"));
   EXPECT_TRUE(fs::exists(scratch / "out" / "index.html"));
+}
+
+TEST(Report, AtEqualTrainingLossNeedsRunsThatMeasuredGaps) {
+  const Scratch scratch;
+  for (const std::string method : {"sgd", "nag"}) {
+    for (const std::string metrics : {"gaps", "noise-scale"}) {
+      result_of(batchplus({"train",
+                           "--dataset",
+                           "synthetic",
+                           "--model",
+                           "mlp",
+                           "--train-limit",
+                           "256",
+                           "--inner-batch",
+                           "32",
+                           "--epochs",
+                           "3",
+                           "--method",
+                           method,
+                           "--lr",
+                           "0.02",
+                           "--metrics",
+                           metrics,
+                           "--out",
+                           scratch / metrics / method,
+                           "--quiet",
+                           "--json"}));
+    }
+  }
+  const auto report = [&](const std::string& runs, const std::string& levels) {
+    return batchplus({"report", scratch / runs, "--at-loss", levels, "--tables", "loss_gap", "--out",
+                      scratch / "out", "--no-figures"});
+  };
+  // No run ends at a loss of 1e-9.
+  const ProcessResult found = report("gaps", "1.5,1e-9");
+  EXPECT_EQ(found.exit_code, 0) << found.output;
+  EXPECT_THAT(found.output, HasSubstr("Loss gap at equal training loss"));
+  EXPECT_THAT(found.output, HasSubstr("Gradient evaluations at equal training loss"));
+  EXPECT_THAT(found.output, HasSubstr("Never reached 1e-09: nag seed 1; sgd seed 1."));
+  EXPECT_TRUE(fs::exists(scratch / "out" / "tables" / "at_loss_loss_gap.tex"));
+  const ProcessResult without = report("noise-scale", "1.5");
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.output, HasSubstr("metrics = \"gaps\""));
+  const ProcessResult wrong = report("gaps", "1.5,-1");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.output, HasSubstr("--at-loss"));
 }
 
 TEST(Report, OfASpecWithoutAxes) {

@@ -501,8 +501,8 @@ def event_file():
 # TOML.
 
 def config_keys():
-    source = (root / "src" / "experiment" / "run_config.cpp").read_text()
-    return re.findall(r'^ +(?:incidental\()?(?:text|choice|number|optional_number)\("(\w+)"', source, re.MULTILINE)
+    source = (root / "src" / "config" / "config_fields.cpp").read_text()
+    return re.findall(r'"(\w+)",\s*&C::', source)
 
 
 def toml():
@@ -534,7 +534,8 @@ def toml():
     }
     seeds = {name: content.encode() for name, content in seeds.items()}
     seeds["not_unicode"] = b'out = "\xff\xfe"\n'
-    words = {"augment": "none", "sampling": "epoch", "snapshot_gradients": "cache"}
+    words = {"augment": "none", "sampling": "epoch", "snapshot_gradients": "cache", "kernels": "fast",
+             "normalization": "batch", "metrics_batchnorm": "eval"}
     every_key = "".join(f'{key} = "{words[key]}"\n' if key in words else f"{key} = 1\n" for key in config_keys())
     seeds["every_key"] = every_key.encode()
     return seeds

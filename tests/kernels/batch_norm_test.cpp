@@ -9,6 +9,7 @@
 #include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
+#include "support/threads.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -19,9 +20,12 @@ struct Case {
 const std::vector<Case> kCases = {
     {4, 16, 32, 32}, {3, 12, 9, 7}, {1, 1, 5, 5}, {2, 168, 8, 8}, {130, 45, 2, 2}};
 
-class BatchNormKernels : public ::testing::Test {
+/// With so many threads.
+class BatchNormKernels : public ::testing::TestWithParam<int> {
   void SetUp() override { testing::machine_has("avx2", are_available()); }
+  testing::WithThreads threads_{GetParam()};
 };
+INSTANTIATE_TEST_SUITE_P(Threads, BatchNormKernels, ::testing::Values(1, 2, 5));
 
 /// BatchNorm, sum, max(0, .) in double precision, with gradients.
 struct Reference {
@@ -42,7 +46,7 @@ Reference in_double(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
   return r;
 }
 
-TEST_F(BatchNormKernels, MomentsAreAccurateFarFromZero) {
+TEST_P(BatchNormKernels, MomentsAreAccurateFarFromZero) {
   for (const Case& c : kCases) {
     at::manual_seed(c.channels);
     // Far from zero: a difference of sums of squares would lose most digits.
@@ -60,7 +64,7 @@ TEST_F(BatchNormKernels, MomentsAreAccurateFarFromZero) {
   }
 }
 
-TEST_F(BatchNormKernels, PassesEqualDoublePrecisionForwardsAndBackwards) {
+TEST_P(BatchNormKernels, PassesEqualDoublePrecisionForwardsAndBackwards) {
   for (const Case& c : kCases) {
     for (const bool has_shortcut : {false, true}) {
       for (const bool is_relu : {false, true}) {
@@ -128,7 +132,7 @@ TEST_F(BatchNormKernels, PassesEqualDoublePrecisionForwardsAndBackwards) {
   }
 }
 
-TEST_F(BatchNormKernels, SumChannels) {
+TEST_P(BatchNormKernels, SumChannels) {
   for (const Case& c : kCases) {
     const at::Tensor x = at::randn({c.samples, c.channels, c.height, c.width}).contiguous(kChannelsLast);
     const at::Tensor sums = at::empty({c.channels});
@@ -136,6 +140,24 @@ TEST_F(BatchNormKernels, SumChannels) {
     // In pieces of 64 that are added in double.
     EXPECT_LE(relative_error(sums, x.to(at::kDouble).sum({0, 2, 3})),
               testing::running_sum_rounding(64) * testing::spread_of(c.channels));
+  }
+}
+
+TEST(BatchNormSums, HaveTheSameBitsForAnyNumberOfThreads) {
+  if (!testing::machine_has("avx2", are_available())) return;
+  for (const Case& c : kCases) {
+    const at::Tensor x = at::randn({c.samples, c.channels, c.height, c.width}).contiguous(kChannelsLast);
+    const auto moments = [&] {
+      const at::Tensor result = at::empty({3, c.channels});
+      channel_moments(maps_of(x), data_of(result[0]), data_of(result[1]));
+      channel_sums(maps_of(x), data_of(result[2]));
+      return result;
+    };
+    const at::Tensor one = moments();
+    for (const int threads : {2, 3, 4, 8, 16}) {
+      const testing::WithThreads with(threads);
+      EXPECT_TRUE(moments().equal(one)) << threads << " threads";
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
+#include "support/threads.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -34,19 +35,21 @@ std::ostream& operator<<(std::ostream& stream, const Case& c) {
 constexpr ConvolutionGeometry kThree{3, 1, 1};
 
 /// Winograd's shapes: whole and partial tiles, channels that fill no vector, one sample, maps smaller than a
-/// tile, and filters large enough to be shared out by points.
+/// tile, filters large enough to be shared out by points, and enough samples for all parts of a sum.
 const std::vector<Case> kThreeByThree = {
     {4, 16, 16, 32, 32, kThree}, {3, 5, 7, 7, 9, kThree},     {1, 12, 20, 9, 4, kThree},
     {2, 8, 8, 1, 1, kThree},     {5, 24, 12, 8, 8, kThree},   {6, 64, 64, 8, 8, kThree},
     {3, 136, 128, 6, 5, kThree}, {7, 160, 130, 2, 2, kThree}, {1, 1, 1, 5, 5, kThree},
-    {2, 512, 512, 2, 2, kThree}, {2, 256, 512, 4, 4, kThree},
+    {2, 512, 512, 2, 2, kThree}, {2, 256, 512, 4, 4, kThree}, {11, 16, 16, 9, 9, kThree},
+    {9, 40, 24, 6, 6, kThree},   {37, 12, 20, 3, 5, kThree},
 };
 
 const std::vector<Case> kOther = {
     {3, 3, 16, 32, 32, kThree},     {2, 16, 32, 16, 16, {3, 2, 1}}, {1, 16, 32, 9, 7, {3, 2, 1}},
     {3, 3, 64, 32, 32, {11, 4, 5}}, {4, 16, 24, 4, 4, {5, 1, 2}},   {2, 40, 48, 8, 8, {1, 1, 0}},
     {3, 13, 7, 5, 6, {1, 1, 0}},    {2, 6, 5, 8, 8, {3, 1, 0}},     {2, 4, 4, 6, 6, {2, 2, 0}},
-    {1, 1, 6, 28, 28, {5, 1, 2}},
+    {1, 1, 6, 28, 28, {5, 1, 2}},   {9, 3, 16, 12, 12, kThree},     {10, 16, 32, 8, 8, {3, 2, 1}},
+    {9, 40, 48, 4, 4, {1, 1, 0}},   {11, 64, 192, 4, 4, {5, 1, 2}},
 };
 
 /// Everything that a convolution computes, forwards and backwards.
@@ -191,8 +194,12 @@ TEST_F(ConvolutionKernels, UnfoldedRoundsNoMoreThanRunningSums) {
       const int64_t taps = c.geometry.kernel * c.geometry.kernel;
       const int64_t pixels = problem.g.numel() / c.out;
       // One more for the bias.
-      expect_rounding(problem.by_kernels(ConvolutionAlgorithm::kUnfolded), problem.in_double(),
-                      {c.in * taps + 1, c.out * taps, pixels, pixels}, running_sum_rounding);
+      const Results exact = problem.in_double();
+      for (const int threads : {1, 2, 5}) {
+        const testing::WithThreads with(threads);
+        expect_rounding(problem.by_kernels(ConvolutionAlgorithm::kUnfolded), exact,
+                        {c.in * taps + 1, c.out * taps, pixels, pixels}, running_sum_rounding);
+      }
     }
   }
 }
@@ -207,11 +214,15 @@ void expect_winograd_rounding(ConvolutionAlgorithm algorithm, const WinogradInTh
     const Problem problem(c);
     const double magnification = theory.magnification(c.height) * theory.magnification(c.width);
     const int64_t tiles = c.samples * theory.tiles(c.height) * theory.tiles(c.width);
-    expect_rounding(problem.by_kernels(algorithm), problem.in_double(),
-                    {c.in, c.out, tiles, c.samples * c.height * c.width}, [&](int64_t terms) {
-                      return magnification * std::hypot(running_sum_rounding(terms),
-                                                        std::sqrt(kTransformRoundings) * kRounding);
-                    });
+    const Results exact = problem.in_double();
+    for (const int threads : {1, 2, 5}) {
+      const testing::WithThreads with(threads);
+      expect_rounding(problem.by_kernels(algorithm), exact,
+                      {c.in, c.out, tiles, c.samples * c.height * c.width}, [&](int64_t terms) {
+                        return magnification * std::hypot(running_sum_rounding(terms),
+                                                          std::sqrt(kTransformRoundings) * kRounding);
+                      });
+    }
   }
 }
 
@@ -227,17 +238,20 @@ TEST_F(ConvolutionKernels, WinogradsLargeTilesRoundAsTheirTransformsMagnify) {
   expect_winograd_rounding(ConvolutionAlgorithm::kWinogradFour, theory);
 }
 
-TEST_F(ConvolutionKernels, GiveTheSameBitsAgain) {
+TEST_F(ConvolutionKernels, GiveTheSameBitsForAnyNumberOfThreads) {
   for (const auto algorithm : {ConvolutionAlgorithm::kUnfolded, ConvolutionAlgorithm::kWinogradTwo,
                                ConvolutionAlgorithm::kWinogradFour}) {
     for (const Case& c : kThreeByThree) {
       const Problem problem(c);
       const Results first = problem.by_kernels(algorithm);
-      const Results second = problem.by_kernels(algorithm);
-      EXPECT_TRUE(first.y.equal(second.y)) << c;
-      EXPECT_TRUE(first.dx.equal(second.dx)) << c;
-      EXPECT_TRUE(first.dw.equal(second.dw)) << c;
-      EXPECT_TRUE(first.db.equal(second.db)) << c;
+      for (const int threads : {1, 2, 3, 4, 8, 16}) {
+        const testing::WithThreads with(threads);
+        const Results second = problem.by_kernels(algorithm);
+        EXPECT_TRUE(first.y.equal(second.y)) << c;
+        EXPECT_TRUE(first.dx.equal(second.dx)) << c;
+        EXPECT_TRUE(first.dw.equal(second.dw)) << c;
+        EXPECT_TRUE(first.db.equal(second.db)) << c;
+      }
     }
   }
 }

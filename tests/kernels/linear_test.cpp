@@ -7,6 +7,7 @@
 #include "kernels/tensors.h"
 #include "support/machine.h"
 #include "support/rounding.h"
+#include "support/threads.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -18,8 +19,14 @@ const std::vector<LinearShape> kShapes = {{128, 3072, 100}, {10, 3072, 100}, {1,
                                           {5, 100, 10},     {64, 512, 512},  {3, 1025, 17},
                                           {2, 1, 1},        {127, 33, 65},   {600, 9, 11}};
 
-TEST(LinearKernels, RoundNoMoreThanRunningSums) {
-  if (!testing::machine_has("avx2", are_available())) return;
+/// With so many threads.
+class LinearKernels : public ::testing::TestWithParam<int> {
+  void SetUp() override { testing::machine_has("avx2", are_available()); }
+  testing::WithThreads threads_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Threads, LinearKernels, ::testing::Values(1, 2, 5));
+
+TEST_P(LinearKernels, RoundNoMoreThanRunningSums) {
   for (const LinearShape& shape : kShapes) {
     for (const bool is_relu : {false, true}) {
       SCOPED_TRACE(::testing::Message()

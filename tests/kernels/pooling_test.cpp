@@ -8,6 +8,7 @@
 #include "kernels/relative_error.h"
 #include "kernels/tensors.h"
 #include "support/machine.h"
+#include "support/rounding.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -32,6 +33,27 @@ TEST(MaxPool, HasLibtorchsBits) {
     const at::Tensor expected_dx =
         at::max_pool2d_with_indices_backward(g, x, side, {}, 0, 1, /*ceil_mode=*/false, indices);
     EXPECT_TRUE(dx.equal(expected_dx));
+  }
+}
+
+TEST(AveragePool, IsTheMeanOfEachWindow) {
+  if (!testing::machine_has("avx2", are_available())) return;
+  for (const auto& [channels, height, width, side] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{
+           {64, 8, 8, 8}, {13, 7, 9, 2}, {5, 9, 9, 3}, {24, 4, 4, 2}}) {
+    at::manual_seed(channels);
+    const at::Tensor x = at::randn({3, channels, height, width}).contiguous(kChannelsLast);
+    const at::Tensor exact = at::avg_pool2d(x.to(at::kDouble), side);
+    const at::Tensor y = at::full_like(exact, NAN, at::kFloat).contiguous(kChannelsLast);
+    average_pool_forward(maps_of(x), side, maps_of(y));
+    EXPECT_LE(relative_error(y, exact), testing::running_sum_rounding(side * side));
+    const at::Tensor g = at::randn_like(y);
+    const at::Tensor dx = at::full_like(x, NAN);
+    average_pool_backward(maps_of(g), side, maps_of(dx));
+    const at::Tensor exact_dx =
+        at::avg_pool2d_backward(g.to(at::kDouble), x.to(at::kDouble), {side, side}, {side, side}, {0, 0},
+                                /*ceil_mode=*/false, /*count_include_pad=*/true, c10::nullopt);
+    EXPECT_LE(relative_error(dx, exact_dx), testing::kRounding);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
+#include <regex>
 
 #include "objective/loss.h"
 #include "support/rig.h"
@@ -18,13 +19,26 @@ using testing::Rig;
 
 class MethodContract : public ::testing::TestWithParam<std::string> {};
 
-/// Gradient evaluations that an outer batch of K inner batches must cost.
+/// Gradient evaluations that an outer batch of K inner batches costs by the words of the table: "2 a step",
+/// or "2K-1 an outer batch of K steps (3K-2 recomputed)".
 double expected_evaluations(const std::string& method, int64_t inner_batches, SnapshotGradients snapshot) {
+  const std::string& words = find_method(method, "test").cost_words;
   const auto k = static_cast<double>(inner_batches);
-  if (method == "sam") return 2 * k;
-  if (method == "sarah") return 3 * k - 2;
-  if (find_method(method, "test").coefficient.empty()) return k;
-  return snapshot == SnapshotGradients::kCache ? 2 * k - 1 : 3 * k - 2;
+  std::smatch found;
+  if (std::regex_match(words, found, std::regex(R"((\d+) a step)"))) return std::stod(found[1]) * k;
+  const std::regex of_outer_batch(
+      R"((\d+)K-(\d+) an outer batch of K steps(?: \((\d+)K-(\d+) recomputed\))?)");
+  if (!std::regex_match(words, found, of_outer_batch)) {
+    ADD_FAILURE() << method << " costs '" << words << "', which this test does not understand";
+    return 0;
+  }
+  const size_t which = snapshot == SnapshotGradients::kRecompute && found[3].matched ? 3 : 1;
+  return std::stod(found[which]) * k - std::stod(found[which + 1]);
+}
+
+/// Whether an outer batch begins with a gradient of all its samples.
+bool has_snapshot(const std::string& method) {
+  return find_method(method, "test").cost_words.find("outer batch") != std::string::npos;
 }
 
 TEST_P(MethodContract, CountsExactlyItsGradientEvaluations) {
@@ -43,15 +57,29 @@ TEST_P(MethodContract, CountsExactlyItsGradientEvaluations) {
 
 TEST_P(MethodContract, TakesOnlyFullInnerBatchesAndCountsTheRemainderInTheSnapshot) {
   // B = 100, b = 30: three steps, and a remainder of 10 that only mu sees.
-  const bool has_snapshot = !find_method(GetParam(), "test").coefficient.empty();
   for (const auto snapshot : {SnapshotGradients::kCache, SnapshotGradients::kRecompute}) {
     Rig rig(testing::small_mlp());
     Method method = make_method(rig, GetParam(), {100, 30}, {.snapshot = snapshot});
     EXPECT_EQ(method.run(random_outer_batch(100, 30), 0, 0.1).inner_steps, 3);
-    const double expected = 30 * expected_evaluations(GetParam(), 3, snapshot) + (has_snapshot ? 10 : 0);
+    const double expected =
+        30 * expected_evaluations(GetParam(), 3, snapshot) + (has_snapshot(GetParam()) ? 10 : 0);
     EXPECT_EQ(static_cast<double>(rig.budget.sample_gradients()), expected);
     EXPECT_EQ(rig.budget.sample_gradients(), method.cost(100));
   }
+}
+
+TEST_P(MethodContract, KeepsAVectorForEachInnerGradientThatItNeedNotRecompute) {
+  const MethodInfo& info = find_method(GetParam(), "test");
+  OuterBatchShape four{.samples = 32, .inner_batch = 8, .is_cached = true};
+  const int64_t cached_cost = info.cost(four);
+  OuterBatchShape seven = four;
+  seven.samples = 56;
+  const int64_t more = info.vectors(seven) - info.vectors(four);
+  four.is_cached = false;
+  seven.is_cached = false;
+  EXPECT_EQ(more, info.cost(four) > cached_cost ? 3 : 0);
+  EXPECT_EQ(info.vectors(seven), info.vectors(four));
+  EXPECT_GE(info.vectors(four), 1);
 }
 
 /// Softmax regression on fixed samples, convex in its weights, with its gradient in closed form.

@@ -53,7 +53,8 @@ double detail(const Quantity& quantity, const std::string& key) {
 
 TEST(Measurer, GivesEveryQuantityOfTheTable) {
   Bench bench;
-  const auto found = bench.measure("all", {.trace_draws = 2, .sharpness_draws = 2});
+  const auto found =
+      bench.measure("all", {.trace_draws = 2, .sharpness_draws = 2, .training = ImplicitRegularization{}});
   size_t count = 0;
   for (const MetricGroup& group : metric_groups()) {
     if (group.measure == nullptr) continue;
@@ -86,6 +87,46 @@ TEST(Measurer, QuantitiesFitTogether) {
   const Evaluation test = evaluate_on(bench.views.test);
   EXPECT_EQ(found.at("loss_gap").value, test.loss - train.loss);
   EXPECT_EQ(found.at("accuracy_gap").value, train.accuracy - test.accuracy);
+}
+
+// F and the norms from a loop over samples with plain autograd.
+TEST(Measurer, ImplicitPenaltiesAreThoseOfALoopOverSamples) {
+  Bench bench;
+  const ImplicitRegularization training{
+      .learning_rate = 0.2, .coefficient = 3, .inner_batch = 5, .outer_batch = 20};
+  const auto found = bench.measure("implicit-regularization", {.training = training});
+  bench.model.module->eval();
+  const Samples samples = samples_of(bench.views.train, bench.dataset.normalization);
+  torch::Tensor mean = torch::zeros({bench.parameters.size()}, torch::kFloat64);
+  double squares = 0;
+  double loss = 0;
+  const auto n = static_cast<double>(samples.size);
+  for (int64_t i = 0; i < samples.size; ++i) {
+    const Batch batch = samples.batch(i, 1);
+    const torch::Tensor f = torch::cross_entropy_loss(bench.model.forward(batch.images), batch.labels);
+    const torch::Tensor gradient = torch::zeros_like(bench.parameters.values());
+    bench.parameters.gather(torch::autograd::grad({f}, bench.parameters.tensors()), gradient);
+    mean += gradient.to(torch::kFloat64) / n;
+    squares += gradient.to(torch::kFloat64).square().sum().item<double>() / n;
+    loss += f.item<double>() / n;
+  }
+  const double full = mean.square().sum().item<double>();
+  // K = 4: 1 + 3 * 3/4.
+  const double noise = 0.2 / 4 * 3.25 * (squares - full) / 5;
+  const double drift = 0.2 / 4 * full;
+  // Sums of products in single precision.
+  constexpr double kRounding = 1e-4;
+  EXPECT_NEAR(found.at("noise_penalty").value, noise, kRounding * noise);
+  EXPECT_NEAR(found.at("drift_penalty").value, drift, kRounding * drift);
+  EXPECT_NEAR(detail(found.at("noise_penalty"), "share"), noise / loss, kRounding * noise / loss);
+  EXPECT_NEAR(detail(found.at("drift_penalty"), "share"), drift / loss, kRounding * drift / loss);
+}
+
+TEST(Measurer, SaysWhyThereAreNoImplicitPenalties) {
+  Bench bench;
+  Measurer measurer = bench.measurer({.why_no_training = "there is a reason"});
+  EXPECT_TRUE(measure_groups(measurer, {"implicit-regularization"}).empty());
+  EXPECT_EQ(measurer.notes, std::vector<std::string>{"implicit-regularization: there is a reason"});
 }
 
 TEST(Measurer, SharpnessStaysInEvaluationModeWhateverTheNormsTake) {
@@ -155,6 +196,32 @@ TEST(Measurer, RefusesWhatItCannotMeasure) {
   expect_error([&] { bench.measure("control-variate", {}); }, {"not a group", "control-variate"});
   bench.views.train.indices.clear();
   expect_error([&] { bench.measurer({}); }, {"no training samples"});
+}
+
+// A group that needs what the options do not allow is known to by its row, not after an epoch of training.
+TEST(Measurer, KnowsBeforehandOfEveryGroupWhetherItIsPossible) {
+  Bench bench;
+  // With what each group needs to know.
+  MeasureOptions batches_too_large{.statistics = BatchNorm::Statistics::kBatch, .memory_bytes = 100'000};
+  MeasureOptions vectors_too_large{.memory_bytes = 1000};
+  batches_too_large.training = vectors_too_large.training = ImplicitRegularization{.learning_rate = 0.1};
+  for (const MeasureOptions& options : {batches_too_large, vectors_too_large}) {
+    for (const MetricGroup& group : metric_groups()) {
+      if (group.measure == nullptr) continue;
+      Measurer measurer = bench.measurer(options);
+      const auto is_error = [](const auto& action) {
+        try {
+          action();
+        } catch (const Error&) {
+          return true;
+        }
+        return false;
+      };
+      EXPECT_EQ(is_error([&] { require_possible(measurer, {group.name}); }),
+                is_error([&] { group.measure(measurer); }))
+          << group.name;
+    }
+  }
 }
 
 TEST(Measurer, RefusesWeightsThatAreNotFinite) {

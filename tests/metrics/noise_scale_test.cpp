@@ -12,19 +12,12 @@ TEST(NoiseScale, IsTheMeanSquaredDeviationOverTheSquaredGradient) {
   testing::Rig rig(testing::small_mlp());
   constexpr int64_t kSamples = 12;
   const OuterBatch samples = testing::random_outer_batch(kSamples, 1);
-  std::vector<torch::Tensor> gradients;
-  torch::Tensor mean = torch::zeros({rig.parameters.size()}, torch::kFloat64);
-  double squares = 0;
-  for (int64_t i = 0; i < kSamples; ++i) {
-    gradients.push_back(rig.gradient(samples.inner(i)).to(torch::kFloat64));
-    mean += gradients.back() / kSamples;
-    squares += gradients.back().square().sum().item<double>() / kSamples;
-  }
+  const testing::SampleGradients gradients(rig, samples);
   double deviations = 0;
-  for (const torch::Tensor& gradient : gradients)
-    deviations += (gradient - mean).square().sum().item<double>() / kSamples;
-  const double full = mean.square().sum().item<double>();
-  EXPECT_NEAR(noise_scale(squares, full), deviations / full, 1e-12 * deviations / full);
+  for (const torch::Tensor& gradient : gradients.each)
+    deviations += (gradient - gradients.mean).square().sum().item<double>() / kSamples;
+  const double full = gradients.squared_mean();
+  EXPECT_NEAR(noise_scale(gradients.mean_square, full), deviations / full, 1e-12 * deviations / full);
 }
 
 }  // namespace

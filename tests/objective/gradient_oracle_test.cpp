@@ -26,7 +26,7 @@ double loss_in_double(const Batch& batch, const FlatParameters& parameters, cons
   x = at::relu(at::addmm(p[1], x, p[0].t()));
   x = at::relu(at::addmm(p[3], x, p[2].t()));
   x = at::addmm(p[5], x, p[4].t());
-  return mean_cross_entropy(x, batch.labels).item<double>();
+  return mean_cross_entropy(x, batch.labels, Kernels::kAten).item<double>();
 }
 
 TEST(GradientOracle, EqualsCentralDifferencesInDouble) {
@@ -139,7 +139,8 @@ TEST(GradientOracle, ReportsTheMeanLossSinceTheLastCall) {
   rig.gradient(outer.inner(0));
   rig.gradient(outer.remainder());
   const auto loss = [&](const Batch& batch) {
-    return mean_cross_entropy(rig.model.forward(batch.images), batch.labels).item<double>();
+    return mean_cross_entropy(rig.model.forward(batch.images), batch.labels, kernels_of(rig.model))
+        .item<double>();
   };
   EXPECT_NEAR(rig.oracle.take_mean_loss(), (8 * loss(outer.inner(0)) + 4 * loss(outer.remainder())) / 12,
               1e-7);

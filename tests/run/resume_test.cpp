@@ -8,13 +8,16 @@
 
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
+#include "kernels/processor.h"
 #include "methods/registry.h"
 #include "run/run.h"
 #include "support/damage.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
+#include "support/machine.h"
 #include "support/running.h"
 #include "support/scratch.h"
+#include "support/threads.h"
 
 namespace batchplus {
 namespace {
@@ -99,6 +102,34 @@ TEST_P(EveryMethod, StoppedAfterEveryStepEndsAsIfNeverStopped) {
       EXPECT_EQ(resumed.value(key, Json()), whole.value(key, Json())) << key;
     }
   }
+}
+
+// Own kernels give the same bits with any number of threads.
+TEST(Resume, GoesOnWithAnyNumberOfThreads) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  for (const char* method : {"nag", "bp-svrg"}) {
+    const Scratch scratch;
+    const RunConfig config = short_config("smallcnn", method);
+    const Json whole = run_once(config, scratch / "whole").result;
+    RunOutcome resumed;
+    resumed.signal = SIGTERM;
+    for (int piece = 0; resumed.signal != 0 && piece < 100; ++piece) {
+      const testing::WithThreads with(1 + piece % 5);
+      int boundaries = 0;
+      resumed = run_once(config, scratch / "pieces", [&] { return ++boundaries > 1 ? SIGTERM : 0; });
+    }
+    EXPECT_EQ(resumed.result["weights_sha256"], whole["weights_sha256"]) << method;
+    EXPECT_EQ(timeless_records(scratch / "pieces"), timeless_records(scratch / "whole")) << method;
+  }
+}
+
+TEST(Resume, RefusesARunOfAnotherRevisionOfTheKernels) {
+  const Scratch scratch;
+  RunConfig config = short_config("mlp", "sgd");
+  config.kernels_revision = 1;
+  expect_error([&] { run_once(config, scratch / "run"); }, {"kernels_revision", "1", "revision 2"});
+  config.kernels = "aten";  // has no revision
+  EXPECT_EQ(run_once(config, scratch / "run").result["status"], "done");
 }
 
 std::vector<std::string> method_names() {

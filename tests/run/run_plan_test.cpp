@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/config_fields.h"
 #include "config/config_toml.h"
 #include "support/expect_error.h"
 
@@ -84,6 +85,19 @@ TEST(RunPlan, RefusesAWordThatIsNoneOfTheChoices) {
   refuse(&RunConfig::snapshot_memory, "snapshot_memory");
   refuse(&RunConfig::metrics_memory, "metrics_memory");
   refuse(&RunConfig::coefficient, "coefficient");
+}
+
+TEST(RunPlan, UnderstandsEveryWordThatTheTableOfOptionsAllows) {
+  size_t words = 0;
+  for (const ConfigField& field : config_fields()) {
+    for (const std::string& word : field.choices) {
+      RunConfig config;
+      field.set(config, word, field.key);
+      EXPECT_NO_THROW(plan_of(config)) << field.key << " = " << word;
+      ++words;
+    }
+  }
+  EXPECT_GT(words, 10U);
 }
 
 TEST(RunPlan, AMethodWithoutAControlVariateHasNoCoefficient) {

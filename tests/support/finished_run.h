@@ -18,6 +18,8 @@ struct FinishedRun {
   /// After each epoch.
   std::vector<double> test_accuracies = {50};
   double validation_accuracy = 0;
+  /// In evaluation mode, after each epoch, as --metrics gaps records them; empty: not recorded.
+  std::vector<double> train_losses = {};
   std::string more_config = "";
   Json more_result = Json::object();
 };
@@ -31,12 +33,18 @@ inline void write_run(const std::filesystem::path& directory, const FinishedRun&
   int epoch = 0;
   for (const double accuracy : run.test_accuracies) {
     ++epoch;
-    writer.record({{"epoch", epoch},
+    Json record = {{"epoch", epoch},
                    {"gradient_evaluations", 40 * epoch},
                    {"seconds", 0.5 * epoch},
                    {"running_loss", 3 - accuracy / 50},
                    {"test_accuracy", accuracy},
-                   {"test_loss", 3 - accuracy / 50}});
+                   {"test_loss", 3 - accuracy / 50}};
+    if (!run.train_losses.empty()) {
+      const double loss = run.train_losses.at(static_cast<size_t>(epoch - 1));
+      record["loss_gap"] = {{"value", 3 - accuracy / 50 - loss}, {"train_loss", loss}};
+      record["accuracy_gap"] = {{"value", 10.0}, {"train_accuracy", accuracy + 10}};
+    }
+    writer.record(record);
   }
   Json result = {{"gradient_evaluations", 40 * epoch},
                  {"seconds", 0.5 * epoch},

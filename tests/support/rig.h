@@ -56,6 +56,24 @@ inline OuterBatch random_outer_batch(int64_t samples, int64_t inner, uint64_t se
   return OuterBatch(torch::randn({samples, 3, 8, 8}), torch::randint(0, 10, {samples}), inner, replay_seeds);
 }
 
+/// Gradients of single samples, in double: a loop, as independent of sample gradient norms as can be.
+struct SampleGradients {
+  SampleGradients(Rig& rig, const OuterBatch& samples)
+      : mean(torch::zeros({rig.parameters.size()}, torch::kFloat64)) {
+    const auto n = static_cast<double>(samples.size());
+    for (int64_t i = 0; i < samples.size(); ++i) {
+      each.push_back(rig.gradient(samples.inner(i)).to(torch::kFloat64));
+      mean += each.back() / n;
+      mean_square += each.back().square().sum().item<double>() / n;
+    }
+  }
+  double squared_mean() const { return mean.square().sum().item<double>(); }
+
+  std::vector<torch::Tensor> each;
+  torch::Tensor mean;
+  double mean_square = 0;
+};
+
 struct MethodSettings {
   std::string coefficient = "";
   std::string update_rule = "";

@@ -17,7 +17,8 @@ inline const std::filesystem::path& smoke_runs() {
   static const Scratch scratch;
   static const nlohmann::json swept =
       result_of(batchplus({"sweep", kSmokeSpec, "--out", scratch.path(), "--quiet", "--json"}));
-  EXPECT_EQ(swept["done"], 20);
+  for (const char* other : {"diverged", "failed", "running", "waiting"})
+    EXPECT_EQ(swept[other], 0) << swept.dump();
   return scratch.path();
 }
 

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "methods/registry.h"
 #include "support/example_spec.h"
 #include "support/expect_error.h"
+#include "support/scratch.h"
+#include "util/file.h"
 
 namespace batchplus {
 namespace {
@@ -30,11 +35,35 @@ TEST(SweepPlan, RefusesBudgetsThatShouldBeEqualAndAreNot) {
       {"budgets that should be equal are not", "BP-SVRG", "NAG"});
 }
 
+TEST(SweepPlan, CountsPicturesWithoutReadingThem) {
+  const testing::Scratch scratch;
+  for (const char* name : {"ant", "bee"}) {
+    make_directories(scratch / name);
+    for (int i = 0; i < 10; ++i)
+      write_file_atomically(scratch / name / fmt::format("{}.png", i), "no picture");
+  }
+  Spec spec = parse_spec(
+      "title = \"t\"\n[base]\nmodel = \"mlp\"\nmethod = \"sgd\"\ninner_batch = 4\nepochs = 1\n", "s.toml");
+  set_everywhere(spec, "dataset=folder:" + scratch.path().string());
+  const auto planned = plan_sweep(spec, "full");
+  ASSERT_EQ(planned.size(), 1U);
+  EXPECT_EQ(planned.front().sample_gradients, 16);
+}
+
 TEST(Specs, ThatComeWithTheProgramCanBePlanned) {
   for (const char* name : {"demo", "modified-sgd", "smoke/methods"}) {
     const Spec spec = read_spec(fmt::format("{}/specs/{}.toml", BATCHPLUS_SOURCE_DIR, name));
     for (const SpecScale& scale : spec.scales) EXPECT_FALSE(plan_sweep(spec, scale.name).empty()) << name;
   }
+}
+
+TEST(Specs, TheSmokeTestHasEveryMethodOfTheTable) {
+  std::set<std::string> tried;
+  for (const SpecRun& run : expand(read_spec(BATCHPLUS_SOURCE_DIR "/specs/smoke/methods.toml"), "full"))
+    tried.insert(run.config.method);
+  std::set<std::string> there;
+  for (const MethodInfo& method : methods()) there.insert(method.name);
+  EXPECT_EQ(tried, there);
 }
 
 }  // namespace

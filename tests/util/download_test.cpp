@@ -262,7 +262,7 @@ TEST_F(Download, FailsAtOnceWhenTheServerDoesNotHaveTheFile) {
   } catch (const Error& problem) {
     EXPECT_EQ(problem.details().where, server.url());
     EXPECT_EQ(problem.details().value, "HTTP status 404");
-    EXPECT_THAT(problem.details().hint, HasSubstr("--from"));
+    EXPECT_THAT(problem.details().hint, HasSubstr("{from}"));
     EXPECT_EQ(problem.exit_code(), Error::kFailure);
   }
   EXPECT_EQ(server.requests().size(), 1u);

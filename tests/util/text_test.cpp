@@ -19,6 +19,14 @@ TEST(NearestName, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
 }
 
+TEST(NameKeys, PutsANameInPlaceOfEachKeyInBraces) {
+  const auto shout = [](const std::string& key) { return "<" + key + ">"; };
+  EXPECT_EQ(name_keys("name one with {out}, or {no_figures}", shout), "name one with <out>, or <no_figures>");
+  EXPECT_EQ(name_keys("{", shout), "{");
+  EXPECT_EQ(name_keys("{} {A} {a b} {open", shout), "{} {A} {a b} {open");
+  EXPECT_EQ(name_keys("", shout), "");
+}
+
 TEST(ParseNumber, ReadsTheWholeTextOrRefuses) {
   EXPECT_EQ(parse_number("5e-4", "--lr"), 5e-4);
   EXPECT_EQ(parse_number("+1", "--lr"), 1);

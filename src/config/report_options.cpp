@@ -1,0 +1,30 @@
+#include "config/report_options.h"
+
+#include <cmath>
+
+#include "util/error.h"
+#include "util/text.h"
+
+namespace batchplus {
+
+const std::vector<XAxis>& x_axes() {
+  static const std::vector<XAxis> axes = {{"epochs", "epochs", "epoch"},
+                                          {"evaluations", "gradient evaluations", "gradient_evaluations"},
+                                          {"seconds", "seconds of training", "seconds"},
+                                          {"loss", "running training loss", "running_loss"}};
+  return axes;
+}
+
+std::vector<double> parse_loss_levels(const std::vector<std::string>& texts, const std::string& where) {
+  std::vector<double> levels;
+  for (const std::string& text : texts) {
+    const double level = parse_number(text, where);
+    if (!std::isfinite(level) || level <= 0) {
+      throw Error("value out of range", {where, text, "a training loss is more than zero"});
+    }
+    levels.push_back(level);
+  }
+  return levels;
+}
+
+}  // namespace batchplus

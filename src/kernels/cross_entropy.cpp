@@ -1,0 +1,52 @@
+#include "kernels/cross_entropy.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/portable_math.h"
+#include "util/error.h"
+
+namespace batchplus::kernels {
+namespace {
+
+/// Of one sample; its gradient is divided by `samples`.
+double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t label, double* exponentials,
+                     float* gradient) {
+  BATCHPLUS_CHECK(label >= 0 && label < classes, "a label is one of the classes");
+  const double largest = *std::max_element(z, z + classes);
+  double sum = 0;
+  for (int64_t k = 0; k < classes; ++k) {
+    exponentials[k] = portable::exp(static_cast<double>(z[k]) - largest);
+    sum += exponentials[k];
+  }
+  if (gradient != nullptr) {
+    for (int64_t k = 0; k < classes; ++k) {
+      const double probability = exponentials[k] / sum;
+      gradient[k] = static_cast<float>((probability - (k == label ? 1 : 0)) / static_cast<double>(samples));
+    }
+  }
+  return portable::log(sum) - (static_cast<double>(z[label]) - largest);
+}
+
+}  // namespace
+
+double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
+                          float* gradient) {
+  constexpr int64_t kExponentials = 1024;  // worth a thread
+  std::vector<double> losses(static_cast<size_t>(samples));
+  at::parallel_for(0, samples, 1 + kExponentials / classes, [&](int64_t begin, int64_t end) {
+    std::vector<double> exponentials(static_cast<size_t>(classes));
+    for (int64_t n = begin; n < end; ++n) {
+      float* own = gradient != nullptr ? gradient + n * classes : nullptr;
+      losses[static_cast<size_t>(n)] =
+          cross_entropy(samples, classes, logits + n * classes, labels[n], exponentials.data(), own);
+    }
+  });
+  double sum = 0;
+  for (const double loss : losses) sum += loss;
+  return sum / static_cast<double>(samples);
+}
+
+}  // namespace batchplus::kernels

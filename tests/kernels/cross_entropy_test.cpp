@@ -1,0 +1,63 @@
+#include "kernels/cross_entropy.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "support/threads.h"
+
+namespace batchplus::kernels {
+namespace {
+
+struct Case {
+  at::Tensor logits, labels;
+};
+
+Case make_case(int64_t samples, int64_t classes, double scale) {
+  at::manual_seed(samples + classes);
+  return {at::randn({samples, classes}) * scale, at::randint(classes, {samples}, at::kLong)};
+}
+
+double run(const Case& c, const at::Tensor& gradient) {
+  return mean_cross_entropy(c.logits.size(0), c.logits.size(1), c.logits.data_ptr<float>(),
+                            c.labels.data_ptr<int64_t>(),
+                            gradient.defined() ? gradient.data_ptr<float>() : nullptr);
+}
+
+TEST(CrossEntropy, IsThatOfDoublePrecision) {
+  for (const int64_t classes : {2, 10, 100}) {
+    for (const double scale : {0.0, 1.0, 50.0}) {
+      const Case c = make_case(37, classes, scale);
+      const at::Tensor logits = c.logits.to(at::kDouble);
+      const at::Tensor exact = at::cross_entropy_loss(logits, c.labels);
+      const at::Tensor exact_gradient =
+          (at::softmax(logits, 1) - at::one_hot(c.labels, classes)) / static_cast<double>(c.labels.size(0));
+      const at::Tensor gradient = at::full_like(c.logits, NAN);
+      EXPECT_NEAR(run(c, gradient), exact.item<double>(), 1e-13 * (1 + exact.item<double>()));
+      // Each number of the gradient is rounded to float once.
+      EXPECT_LE((gradient - exact_gradient).abs().max().item<double>(), 6e-8 / 37);
+      EXPECT_EQ(run(c, {}), run(c, gradient));
+    }
+  }
+}
+
+TEST(CrossEntropy, HasTheSameBitsForAnyNumberOfThreads) {
+  const Case c = make_case(1000, 100, 3);
+  const at::Tensor gradient = at::empty_like(c.logits);
+  const double loss = run(c, gradient);
+  for (const int threads : {2, 3, 8}) {
+    const testing::WithThreads with(threads);
+    const at::Tensor again = at::empty_like(c.logits);
+    EXPECT_EQ(run(c, again), loss);
+    EXPECT_TRUE(again.equal(gradient));
+  }
+}
+
+TEST(CrossEntropy, OfLogitsThatAreNotNumbersIsNone) {
+  Case c = make_case(4, 3, 1);
+  c.logits[2][1] = NAN;
+  const at::Tensor gradient = at::empty_like(c.logits);
+  EXPECT_TRUE(std::isnan(run(c, gradient)));
+}
+
+}  // namespace
+}  // namespace batchplus::kernels
