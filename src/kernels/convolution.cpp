@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/batch_norm.h"
+#include "kernels/image_convolution.h"
 #include "kernels/trace.h"
 #include "kernels/unfolded_convolution.h"
 #include "kernels/winograd.h"
@@ -56,7 +58,9 @@ ConvolutionAlgorithm choose_algorithm(const ConvolutionGeometry& geometry, int64
 void convolution_forward(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry,
                          const ConvolutionInput& x, const ConstFilters& w, const float* bias, const Maps& y) {
   const TracedCall traced([&] { return work_of(algorithm, geometry, x.maps, w, y, 1, "forward"); });
-  if (algorithm == ConvolutionAlgorithm::kUnfolded) {
+  if (algorithm == ConvolutionAlgorithm::kUnfolded && takes_images(geometry, x)) {
+    image_forward(geometry, x, w, bias, y);
+  } else if (algorithm == ConvolutionAlgorithm::kUnfolded) {
     unfolded_forward(geometry, x, w, bias, y);
   } else {
     winograd_forward(tile_of(algorithm), x, w, bias, y);
@@ -70,7 +74,11 @@ void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeome
     const int convolutions = gradients.input.data != nullptr ? 2 : 1;
     return work_of(algorithm, geometry, x.maps, w, y_gradient, convolutions, "backward");
   });
-  if (algorithm == ConvolutionAlgorithm::kUnfolded) {
+  const bool is_unfolded = algorithm == ConvolutionAlgorithm::kUnfolded;
+  if (is_unfolded && takes_images(geometry, x) && gradients.input.data == nullptr) {
+    image_filters_gradient(geometry, x, y_gradient, gradients.filters);
+    if (gradients.bias != nullptr) channel_sums(y_gradient, gradients.bias);
+  } else if (is_unfolded) {
     unfolded_backward(geometry, x, w, y_gradient, gradients);
   } else {
     winograd_backward(tile_of(algorithm), x, w, y_gradient, gradients);

@@ -230,11 +230,6 @@ void add_gradient_by_filters(const Rows& g, int64_t out, const Rows& patches, in
   });
 }
 
-/// Parts of a sum over samples: each takes memory for filters.
-constexpr int64_t kMostParts = 8;
-/// Filters of more floats are not summed in parts.
-constexpr int64_t kLargeFilters = int64_t{1} << 16;
-
 /// The gradient with respect to the maps, where it is wanted.
 struct InputsGradient {
   InputsGradient(const Patches& patches, const ConstFilters& w, const Maps& gradient)
@@ -327,13 +322,11 @@ void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInp
   const Patches patches(geometry, x, {nullptr, g.samples, g.height, g.width, g.channels, g.stride});
   const InputsGradient inputs(patches, w, gradients.input);
   const int64_t columns = patches.stride();
-  const bool is_large =
-      w.out * round_up(patches.depth(), simd::kMostLanes) > kLargeFilters || g.samples < kMostParts;
-  const Parts parts(g.samples, is_large ? 1 : kMostParts);
+  const Parts parts = filter_sum_parts(g.samples, w);
   const FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns,
                         parts.number()};
   const auto rows_of = [&](int64_t pixel) { return Rows{g.data + pixel * g.stride, g.stride}; };
-  if (is_large) {
+  if (parts.number() == 1) {
     // All threads gather the patches of a block of samples, then each sums some of the filters over them.
     constexpr int64_t kFloats = int64_t{4} << 20;
     const int64_t block =
@@ -380,6 +373,16 @@ namespace batchplus::kernels {
 
 HWY_EXPORT(unfolded_forward);
 HWY_EXPORT(unfolded_backward);
+
+Parts filter_sum_parts(int64_t samples, const ConstFilters& w) {
+  // Each part takes memory for filters.
+  constexpr int64_t kMostParts = 8;
+  constexpr int64_t kLargeFilters = int64_t{1} << 16;
+  constexpr int64_t kDepthStep = 16;
+  const int64_t depth = w.in * w.kernel * w.kernel;
+  const bool is_large = w.out * round_up(depth, kDepthStep) > kLargeFilters || samples < kMostParts;
+  return Parts(samples, is_large ? 1 : kMostParts);
+}
 
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                       const float* bias, const Maps& y) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/convolution_pass.h"
+#include "kernels/parts.h"
 
 namespace batchplus::kernels {
 
@@ -10,7 +11,10 @@ namespace batchplus::kernels {
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                       const float* bias, const Maps& y);
 
-/// The gradients from that of y. The bits depend on the number of threads, which share the samples.
+/// How the filters' gradients are summed over the samples: in one part where the filters are large.
+Parts filter_sum_parts(int64_t samples, const ConstFilters& w);
+
+/// The gradients from that of y.
 void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                        const ConstMaps& y_gradient, const ConvolutionGradients& gradients);
 
