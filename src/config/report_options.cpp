@@ -11,7 +11,8 @@ const std::vector<XAxis>& x_axes() {
   static const std::vector<XAxis> axes = {{"epochs", "epochs", "epoch"},
                                           {"evaluations", "gradient evaluations", "gradient_evaluations"},
                                           {"seconds", "seconds of training", "seconds"},
-                                          {"loss", "running training loss", "running_loss"}};
+                                          {"loss", "running training loss", "running_loss"},
+                                          {"train-loss", "training loss, evaluated", "train_loss"}};
   return axes;
 }
 

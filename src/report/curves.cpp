@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -17,6 +19,8 @@ struct Moment {
   std::map<std::string, std::vector<double>> x;
   std::vector<double> values;
 };
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double mean_of(const std::vector<double>& values) {
   return summarize(values).mean;
@@ -34,18 +38,26 @@ Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
       if (!value || !epoch) continue;
       Moment& moment = moments[*epoch];
       moment.values.push_back(*value);
-      for (const XAxis& axis : x_axes())
-        moment.x[axis.name].push_back(value_of(record, axis.key).value_or(0));
+      for (const XAxis& axis : x_axes()) {
+        if (const auto x = recorded_value(record, axis.key)) moment.x[axis.name].push_back(*x);
+      }
       is_in = true;
     }
     if (is_in) ++curve.n;
   }
   for (const auto& [epoch, moment] : moments) {
-    for (const auto& [axis, values] : moment.x) curve.x[axis].push_back(mean_of(values));
+    for (const XAxis& axis : x_axes()) {
+      const auto values = moment.x.find(axis.name);
+      const bool is_known = values != moment.x.end() && values->second.size() == moment.values.size();
+      curve.x[axis.name].push_back(is_known ? mean_of(values->second) : kUnknown);
+    }
     const Summary summary = summarize(moment.values);
     curve.mean.push_back(summary.mean);
     if (curve.n > 1) curve.std.push_back(summary.std.value_or(0));
   }
+  std::erase_if(curve.x, [](const auto& axis) {
+    return std::none_of(axis.second.begin(), axis.second.end(), [](double x) { return std::isfinite(x); });
+  });
   return curve;
 }
 

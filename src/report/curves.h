@@ -15,7 +15,8 @@ struct Curve {
   /// Runs in it, and those left out because they diverged.
   size_t n = 0;
   size_t diverged = 0;
-  /// By the name of an x axis, the mean over the runs at each point.
+  /// By the name of an x axis, the mean over the runs at each point; not a number where a record lacks it.
+  /// Only axes that some records have.
   std::map<std::string, std::vector<double>> x = {};
   std::vector<double> mean = {};
   /// Empty for a single run.

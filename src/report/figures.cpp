@@ -68,9 +68,17 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
     }
     const auto mean = moving_average(curve.mean, options.smooth);
     const auto std = moving_average(curve.std, options.smooth);
-    const auto& x = curve.x.at(options.x);
+    const auto place = curve.x.find(options.x);
+    if (place == curve.x.end()) {
+      throw Error(
+          "no record has a value on the x axis",
+          {"x", options.x,
+           fmt::format("see {} of {}; train-loss needs the metric group gaps", panel.name, curve.name)});
+    }
+    const std::vector<double>& x = place->second;
     picture.data += fmt::format("# {}: {}, mean, low, high\n", curve.name, options.x);
     for (size_t i = 0; i < mean.size(); ++i) {
+      if (!std::isfinite(x[i])) continue;
       const double spread = std.empty() ? 0 : std[i];
       const double low = is_log ? std::max(mean[i] - spread, least) : mean[i] - spread;
       picture.data += fmt::format("{}\t{}\t{}\t{}\n", format_number(x[i]), format_number(mean[i]),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/page_assets.h"
@@ -51,6 +52,13 @@ Json json_of(const MetricGap& gap) {
           {"points", std::move(points)}};
 }
 
+bool is_on_all_curves(const XAxis& axis, const std::vector<Panel>& panels) {
+  return std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) {
+    return std::all_of(panel.curves.begin(), panel.curves.end(),
+                       [&](const Curve& curve) { return curve.mean.empty() || curve.x.contains(axis.name); });
+  });
+}
+
 Json data_of(const ReportContent& content) {
   Json panels = Json::array();
   for (const Panel& panel : content.panels) panels.push_back(json_of(panel));
@@ -58,7 +66,9 @@ Json data_of(const ReportContent& content) {
   for (const MetricGap& gap : content.gaps) scatters.push_back(json_of(gap));
   const Comparison& comparison = content.comparison;
   Json x_labels;
-  for (const XAxis& axis : x_axes()) x_labels[axis.name] = axis.label;
+  for (const XAxis& axis : x_axes()) {
+    if (is_on_all_curves(axis, content.panels)) x_labels[axis.name] = axis.label;
+  }
   return {{"series", comparison.columns().labels}, {"x_axis", comparison.options.x},
           {"smooth", comparison.options.smooth},   {"x_labels", std::move(x_labels)},
           {"panels", std::move(panels)},           {"scatters", std::move(scatters)}};

@@ -161,6 +161,27 @@ TEST(Curves, AverageOverSeedsAtEachEpoch) {
   EXPECT_EQ(curve.x.at("seconds"), (std::vector<double>{0.5, 1}));
 }
 
+// Curves against the evaluated training loss have a point wherever it was measured.
+TEST(Curves, KnowTheEvaluatedTrainingLossWhereItWasMeasured) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.seed = 1, .test_accuracies = {10, 30}, .train_losses = {2, 1}});
+  write_run(scratch / "b", {.seed = 2, .test_accuracies = {20, 50}, .train_losses = {1.5, 0.5}});
+  const auto x_of_curve = [&] {
+    Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+    comparison.options.curves = {"test_accuracy"};
+    read_runs(comparison);
+    return make_panels(comparison).at(0).curves.at(0).x;
+  };
+  EXPECT_EQ(x_of_curve().at("train-loss"), (std::vector<double>{1.75, 0.75}));
+  write_run(scratch / "c", {.seed = 3, .test_accuracies = {20}});
+  const auto with_gap = x_of_curve().at("train-loss");
+  EXPECT_TRUE(std::isnan(with_gap[0])) << "one run of three did not measure it";
+  EXPECT_EQ(with_gap[1], 0.75);
+  std::filesystem::remove_all(scratch / "a");
+  std::filesystem::remove_all(scratch / "b");
+  EXPECT_FALSE(x_of_curve().contains("train-loss"));
+}
+
 TEST(Curves, MovingAverageKeepsTheEnds) {
   EXPECT_EQ(moving_average({0, 3, 6, 0, 12, 9}, 3), (std::vector<double>{0, 3, 3, 6, 7, 9}));
   EXPECT_EQ(moving_average({0, 3, 6, 0, 12}, 5), (std::vector<double>{0, 3, 4.2, 6, 12}));
