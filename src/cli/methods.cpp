@@ -15,7 +15,7 @@ int run_methods(const GlobalOptions& options) {
                     {"cost", info.cost_words},
                     {"coefficient", info.coefficient},
                     {"outer_batch", info.outer_batch},
-                    {"update_rule", to_string(info.update)}});
+                    {"update_rule", info.update}});
   }
   if (options.is_json) {
     fmt::print("{}\n", list.dump());

@@ -44,9 +44,11 @@ struct NumberRule {
   double least = 0;
   bool is_least_allowed = true;
   const char* words = "zero or more";
+  double less_than = std::numeric_limits<double>::infinity();
 };
 constexpr NumberRule kNotNegative{};
 constexpr NumberRule kPositive{0, false, "more than zero"};
+constexpr NumberRule kBelowOne{0, true, "zero or more, and less than one", 1};
 constexpr NumberRule kAtLeastTwo{2, true, "two or more"};
 
 template <class Number>
@@ -58,8 +60,8 @@ Number checked(const std::string& value, const std::string& where, NumberRule ru
     number = parse_integer(value, where);
   }
   const auto as_double = static_cast<double>(number);
-  const bool is_allowed =
-      std::isfinite(as_double) && (rule.is_least_allowed ? as_double >= rule.least : as_double > rule.least);
+  const bool is_allowed = std::isfinite(as_double) && as_double < rule.less_than &&
+                          (rule.is_least_allowed ? as_double >= rule.least : as_double > rule.least);
   if (!is_allowed) throw Error("value out of range", {where, value, fmt::format("must be {}", rule.words)});
   return number;
 }
@@ -200,8 +202,14 @@ const std::vector<ConfigField>& config_fields() {
            text("method", &C::method, "optimiser; 'batchplus methods' shows them"),
            text("coefficient", &C::coefficient,
                 "c of the control variate: a number, or linear:C to decay it to 0"),
-           text("update_rule", &C::update_rule, "plain, heavy-ball or nesterov (default: the method's own)"),
+           text("update_rule", &C::update_rule,
+                "plain, heavy-ball, nesterov, adam or adamw (default: the method's own)"),
            number("momentum", &C::momentum, kNotNegative, "momentum of heavy-ball and nesterov"),
+           optional_number("beta1", &C::beta1, kBelowOne,
+                           "what stays of the mean gradient at a step of adam and adamw (default: 0.9)"),
+           optional_number("beta2", &C::beta2, kBelowOne,
+                           "what stays of the mean squared gradient (default: 0.999)"),
+           optional_number("epsilon", &C::epsilon, kPositive, "added to its root (default: 1e-8)"),
            number("radius", &C::radius, kNotNegative, "rho of sam"),
            number("lr", &C::lr, kPositive, "learning rate"),
            number("inner_batch", &C::inner_batch, kPositive, "b: samples of an inner step"),
@@ -214,7 +222,8 @@ const std::vector<ConfigField>& config_fields() {
                            "stop after so many times n sample gradients"),
            text("schedule", &C::schedule,
                 "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
-           number("weight_decay", &C::weight_decay, kNotNegative, "L2 regularisation"),
+           number("weight_decay", &C::weight_decay, kNotNegative,
+                  "L2 regularisation; adamw takes it off the weights"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),

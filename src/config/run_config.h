@@ -32,6 +32,9 @@ struct RunConfig {
   std::string coefficient;
   std::string update_rule;
   double momentum = 0.9;
+  std::optional<double> beta1;
+  std::optional<double> beta2;
+  std::optional<double> epsilon;
   double radius = 0.05;
   double lr = 0.1;
   int64_t inner_batch = 128;

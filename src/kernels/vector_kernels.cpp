@@ -7,32 +7,22 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/for_this_cpu.h"
+#include "kernels/update_pass.h"
 #include "util/error.h"
-
-// Compiled without floating-point contraction (see CMakeLists.txt): each operation rounds once, so the AVX2
-// and the baseline code, any split over threads, and the ATen fallback agree to the bit.
 
 namespace batchplus::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kGrain = kVectorGrain;
 constexpr int64_t kBlock = 1024;
-constexpr uint32_t kExponentBits = 0x7f800000;
-constexpr uint32_t kExponentStep = 0x00800000;
-constexpr uint32_t kSignBit = 0x80000000;
 
 struct UpdatePointers {
   float* w;
   float* m;
-  const float* gradient;
-  const float* control;
-  const float* mean;
-  float coefficient;
+  EstimatePointers estimate;
   float learning_rate;
   float momentum;
   float weight_decay;
@@ -45,9 +35,7 @@ template <UpdateKind kKind, bool kHasControl>
   float* __restrict m = p.m;
   uint32_t not_finite = 0;
   for (int64_t i = begin; i < end; ++i) {
-    float v = p.gradient[i];
-    if constexpr (kHasControl) v = v + p.coefficient * (p.control[i] - p.mean[i]);
-    v = v + p.weight_decay * w[i];
+    const float v = p.estimate.at<kHasControl>(i) + p.weight_decay * w[i];
     float step = v;
     if constexpr (kKind != UpdateKind::kPlain) {
       const float buffer = p.momentum * m[i] + v;
@@ -56,10 +44,7 @@ template <UpdateKind kKind, bool kHasControl>
     }
     const float moved = w[i] - p.learning_rate * step;
     w[i] = moved;
-    uint32_t bits = 0;
-    std::memcpy(&bits, &moved, sizeof bits);
-    // An exponent of all ones (infinity or NaN) carries into the sign bit.
-    not_finite |= (bits & kExponentBits) + kExponentStep;
+    not_finite |= not_finite_word(moved);
   }
   return not_finite;
 }
@@ -121,30 +106,24 @@ double sum_in_chunks(int64_t size, const Term& term) {
 
 template <UpdateKind kKind, bool kHasControl>
 bool update_all(const UpdatePointers& pointers, int64_t size) {
-  std::atomic<uint32_t> not_finite{0};
-  at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
-    not_finite |= for_this_cpu([&]() __attribute__((always_inline)) {
-      return update_range<kKind, kHasControl>(pointers, begin, end);
-    });
-  });
-  return (not_finite & kSignBit) == 0;
+  return update_in_parallel(
+      size, [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
+        return update_range<kKind, kHasControl>(pointers, begin, end);
+      });
 }
 
 template <UpdateKind kKind>
 bool update_all(const UpdatePointers& pointers, int64_t size) {
-  return pointers.control != nullptr ? update_all<kKind, true>(pointers, size)
-                                     : update_all<kKind, false>(pointers, size);
-}
-
-bool is_fused(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.is_contiguous();
-}
-
-const float* pointer_or_null(const at::Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->data_ptr<float>();
+  return pointers.estimate.control != nullptr ? update_all<kKind, true>(pointers, size)
+                                              : update_all<kKind, false>(pointers, size);
 }
 
 }  // namespace
+
+at::Tensor estimate_aten(const EstimateTerms& terms) {
+  if (terms.control == nullptr) return *terms.gradient;
+  return *terms.gradient + (*terms.control - *terms.mean) * rounded(terms.coefficient);
+}
 
 bool fused_update(const at::Tensor& w, const at::Tensor& momentum_buffer, const EstimateTerms& estimate,
                   const UpdateConstants& constants) {
@@ -152,10 +131,7 @@ bool fused_update(const at::Tensor& w, const at::Tensor& momentum_buffer, const 
   const UpdatePointers pointers{
       .w = w.data_ptr<float>(),
       .m = constants.kind == UpdateKind::kPlain ? nullptr : momentum_buffer.data_ptr<float>(),
-      .gradient = estimate.gradient->data_ptr<float>(),
-      .control = pointer_or_null(estimate.control),
-      .mean = pointer_or_null(estimate.mean),
-      .coefficient = static_cast<float>(estimate.coefficient),
+      .estimate = EstimatePointers(estimate),
       .learning_rate = static_cast<float>(constants.learning_rate),
       .momentum = static_cast<float>(constants.momentum),
       .weight_decay = static_cast<float>(constants.weight_decay),
@@ -171,14 +147,8 @@ bool fused_update(const at::Tensor& w, const at::Tensor& momentum_buffer, const 
 bool fused_update_aten(const at::Tensor& w, const at::Tensor& momentum_buffer, const EstimateTerms& estimate,
                        const UpdateConstants& constants) {
   const at::NoGradGuard no_grad;
-  // Constants are rounded to float first, and products are rounded before they are added, as in the fused
-  // pass.
-  const auto rounded = [](double constant) { return static_cast<double>(static_cast<float>(constant)); };
-  at::Tensor v = *estimate.gradient;
-  if (estimate.control != nullptr) {
-    v = v + (*estimate.control - *estimate.mean) * rounded(estimate.coefficient);
-  }
-  v = v + w * rounded(constants.weight_decay);
+  // Products are rounded before they are added, as in the fused pass.
+  const at::Tensor v = estimate_aten(estimate) + w * rounded(constants.weight_decay);
   at::Tensor step = v;
   if (constants.kind != UpdateKind::kPlain) {
     momentum_buffer.mul_(rounded(constants.momentum)).add_(v);

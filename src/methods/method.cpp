@@ -2,7 +2,8 @@
 
 namespace batchplus {
 
-Method::Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes, Cost cost)
+Method::Method(std::unique_ptr<Estimator> estimator, std::unique_ptr<UpdateRule> update_rule, Sizes sizes,
+               Cost cost)
     : estimator_(std::move(estimator)),
       update_rule_(std::move(update_rule)),
       sizes_(sizes),
@@ -13,7 +14,7 @@ Method::Outcome Method::run(const OuterBatch& outer, double progress, double lea
   estimator_->run(outer, progress, [&](const EstimateTerms& estimate) {
     if (before_step_) before_step_(outcome.inner_steps, estimate);
     ++outcome.inner_steps;
-    outcome.is_finite = update_rule_.step(estimate, learning_rate);
+    outcome.is_finite = update_rule_->step(estimate, learning_rate);
     return outcome.is_finite;
   });
   return outcome;
@@ -21,7 +22,7 @@ Method::Outcome Method::run(const OuterBatch& outer, double progress, double lea
 
 NamedTensors Method::state() const {
   NamedTensors state = estimator_->state();
-  for (auto& entry : update_rule_.state()) state.push_back(std::move(entry));
+  for (auto& entry : update_rule_->state()) state.push_back(std::move(entry));
   return state;
 }
 

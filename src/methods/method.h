@@ -28,7 +28,8 @@ class Method {
   /// Sample gradients that an outer batch of so many samples costs.
   using Cost = std::function<int64_t(int64_t outer_size)>;
 
-  Method(std::unique_ptr<Estimator> estimator, UpdateRule update_rule, Sizes sizes, Cost cost);
+  Method(std::unique_ptr<Estimator> estimator, std::unique_ptr<UpdateRule> update_rule, Sizes sizes,
+         Cost cost);
 
   void set_before_step(BeforeStep before_step) { before_step_ = std::move(before_step); }
 
@@ -44,7 +45,7 @@ class Method {
 
  private:
   std::unique_ptr<Estimator> estimator_;
-  UpdateRule update_rule_;
+  std::unique_ptr<UpdateRule> update_rule_;
   Sizes sizes_;
   Cost cost_;
   BeforeStep before_step_;

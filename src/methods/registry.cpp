@@ -58,7 +58,7 @@ const std::vector<MethodInfo>& methods() {
           .name = "momentum",
           .equation = "m = 0.9 m + g; w -= lr m",
           .cost_words = kOneAStep,
-          .update = UpdateKind::kHeavyBall,
+          .update = "heavy-ball",
           .make_estimator = plain,
           .cost = PlainEstimator::cost,
           .vectors = PlainEstimator::vectors,
@@ -68,7 +68,27 @@ const std::vector<MethodInfo>& methods() {
           .name = "nag",
           .equation = "m = 0.9 m + g; w -= lr (g + 0.9 m)",
           .cost_words = kOneAStep,
-          .update = UpdateKind::kNesterov,
+          .update = "nesterov",
+          .make_estimator = plain,
+          .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
+      },
+      {
+          .name = "adam",
+          .equation = "m, s = means of g, g^2; w -= lr m / (sqrt(s) + eps)",
+          .cost_words = kOneAStep,
+          .update = "adam",
+          .make_estimator = plain,
+          .cost = PlainEstimator::cost,
+          .vectors = PlainEstimator::vectors,
+          .modified_loss_coefficient = as_it_is,
+      },
+      {
+          .name = "adamw",
+          .equation = "as adam, and w -= lr decay w",
+          .cost_words = kOneAStep,
+          .update = "adamw",
           .make_estimator = plain,
           .cost = PlainEstimator::cost,
           .vectors = PlainEstimator::vectors,
@@ -179,12 +199,12 @@ int64_t MethodPlan::cost(int64_t outer_size, int64_t parameters) const {
 }
 
 int64_t MethodPlan::vectors(int64_t parameters) const {
-  const int64_t momentum = update.kind == UpdateKind::kPlain ? 0 : 1;
-  return info.vectors(shape(sizes.outer_batch, parameters)) + momentum;
+  const int64_t kept_by_rule = find_update_rule(update.rule, "update_rule").vectors;
+  return info.vectors(shape(sizes.outer_batch, parameters)) + kept_by_rule;
 }
 
 MethodPlan default_plan(const MethodInfo& info, Method::Sizes sizes) {
-  MethodPlan plan{.info = info, .update = {.kind = info.update, .momentum = 0.9}, .sizes = sizes};
+  MethodPlan plan{.info = info, .update = {.rule = info.update, .momentum = 0.9}, .sizes = sizes};
   if (!info.coefficient.empty()) {
     plan.estimator.coefficient = CoefficientSchedule::parse(info.coefficient, info.name);
   }
@@ -194,7 +214,8 @@ MethodPlan default_plan(const MethodInfo& info, Method::Sizes sizes) {
 Method build_method(const MethodPlan& plan, GradientOracle& oracle) {
   const int64_t parameters = oracle.parameters().values().numel();
   return Method(plan.info.make_estimator(oracle, plan.estimator),
-                UpdateRule(oracle.parameters(), plan.update), plan.sizes,
+                find_update_rule(plan.update.rule, "update_rule").make(oracle.parameters(), plan.update),
+                plan.sizes,
                 [plan, parameters](int64_t outer_size) { return plan.cost(outer_size, parameters); });
 }
 

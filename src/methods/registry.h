@@ -35,7 +35,7 @@ struct MethodInfo {
   /// The name means B = n, so that no other outer batch can be asked for.
   bool is_full_batch = false;
   /// The update rule when none is asked for.
-  UpdateKind update = UpdateKind::kPlain;
+  std::string update = "plain";
   std::function<std::unique_ptr<Estimator>(GradientOracle&, const EstimatorOptions&)> make_estimator;
   CostFunction cost;
   VectorsFunction vectors;
@@ -54,7 +54,7 @@ struct MethodPlan {
   /// A row of the table.
   const MethodInfo& info;
   EstimatorOptions estimator = {};
-  UpdateRule::Options update = {};
+  UpdateOptions update = {};
   Method::Sizes sizes = {};
 
   /// Sample gradients of an outer batch of so many samples, with d parameters.

@@ -1,44 +1,56 @@
 #include "methods/update_rule.h"
 
-#include <ATen/ATen.h>
-
-#include "util/error.h"
-#include "util/text.h"
+#include "methods/adam.h"
+#include "methods/momentum.h"
+#include "util/table.h"
 
 namespace batchplus {
+namespace {
 
-UpdateRule::UpdateRule(FlatParameters& parameters, Options options)
-    : parameters_(parameters), options_(options) {
-  if (options_.kind != UpdateKind::kPlain) momentum_ = torch::zeros_like(parameters_.values());
+template <kernels::UpdateKind kKind>
+std::unique_ptr<UpdateRule> momentum(FlatParameters& parameters, const UpdateOptions& options) {
+  return std::make_unique<MomentumRule>(parameters, kKind, options);
 }
 
-bool UpdateRule::step(const EstimateTerms& estimate, double learning_rate) {
-  return kernels::fused_update(parameters_.values(), momentum_, estimate,
-                               {.kind = options_.kind,
-                                .learning_rate = learning_rate,
-                                .momentum = options_.momentum,
-                                .weight_decay = options_.weight_decay});
+template <AdamRule::Decay kDecay>
+std::unique_ptr<UpdateRule> adam(FlatParameters& parameters, const UpdateOptions& options) {
+  return std::make_unique<AdamRule>(parameters, kDecay, options);
 }
 
-NamedTensors UpdateRule::state() const {
-  if (!momentum_.defined()) return {};
-  return {{"momentum", momentum_}};
+}  // namespace
+
+bool UpdateRuleInfo::is_plain(const UpdateOptions& options) const {
+  return vectors == 0 || (!has_moments && options.momentum == 0);
 }
 
-UpdateKind parse_update_kind(const std::string& text, const std::string& where) {
-  for (const UpdateKind kind : {UpdateKind::kPlain, UpdateKind::kHeavyBall, UpdateKind::kNesterov}) {
-    if (to_string(kind) == text) return kind;
-  }
-  throw Error("unknown update rule", {where, text, suggest_name(text, {"plain", "heavy-ball", "nesterov"})});
+const std::vector<UpdateRuleInfo>& update_rules() {
+  using kernels::UpdateKind;
+  static const std::vector<UpdateRuleInfo> table = {
+      {.name = "plain", .equation = "w -= lr v", .make = momentum<UpdateKind::kPlain>},
+      {.name = "heavy-ball",
+       .equation = "m = 0.9 m + v; w -= lr m",
+       .vectors = 1,
+       .make = momentum<UpdateKind::kHeavyBall>},
+      {.name = "nesterov",
+       .equation = "m = 0.9 m + v; w -= lr (v + 0.9 m)",
+       .vectors = 1,
+       .make = momentum<UpdateKind::kNesterov>},
+      {.name = "adam",
+       .equation = "m, s = means of v, v^2; w -= lr m / (sqrt(s) + eps)",
+       .vectors = 2,
+       .has_moments = true,
+       .make = adam<AdamRule::Decay::kInGradient>},
+      {.name = "adamw",
+       .equation = "as adam, and w -= lr decay w",
+       .vectors = 2,
+       .has_moments = true,
+       .make = adam<AdamRule::Decay::kOfWeights>},
+  };
+  return table;
 }
 
-std::string to_string(UpdateKind kind) {
-  switch (kind) {
-    case UpdateKind::kPlain: return "plain";
-    case UpdateKind::kHeavyBall: return "heavy-ball";
-    case UpdateKind::kNesterov: return "nesterov";
-  }
-  BATCHPLUS_CHECK(false, "the switch covers every kind");
+const UpdateRuleInfo& find_update_rule(const std::string& name, const std::string& where) {
+  return find_row(update_rules(), name, "update rule", where);
 }
 
 }  // namespace batchplus

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/flat_parameters.h"
 #include "core/named_tensors.h"
@@ -9,36 +11,49 @@
 namespace batchplus {
 
 using kernels::EstimateTerms;
-using kernels::UpdateKind;
 
-/// Moves w by a gradient estimate, with L2 regularisation added to it at w:
-///   plain       w -= lr v
-///   heavy-ball  m = momentum m + v;  w -= lr m
-///   nesterov    m = momentum m + v;  w -= lr (v + momentum m)
+/// Moves w by gradient estimates, one inner step at a time.
 class UpdateRule {
  public:
-  struct Options {
-    UpdateKind kind = UpdateKind::kPlain;
-    double momentum = 0;
-    double weight_decay = 0;
-  };
-
-  UpdateRule(FlatParameters& parameters, Options options);
+  virtual ~UpdateRule() = default;
 
   /// Returns whether w is still finite.
-  [[nodiscard]] bool step(const EstimateTerms& estimate, double learning_rate);
+  [[nodiscard]] virtual bool step(const EstimateTerms& estimate, double learning_rate) = 0;
 
-  /// m, unless the rule is plain.
-  NamedTensors state() const;
-
- private:
-  FlatParameters& parameters_;
-  Options options_;
-  torch::Tensor momentum_;
+  /// The tensors that carry something from one step to the next, defined since construction.
+  virtual NamedTensors state() const { return {}; }
 };
 
-/// plain, heavy-ball or nesterov.
-UpdateKind parse_update_kind(const std::string& text, const std::string& where);
-std::string to_string(UpdateKind kind);
+/// What a rule may need; each takes what concerns it.
+struct UpdateOptions {
+  /// A name of the table.
+  std::string rule = "plain";
+  double momentum = 0;
+  double weight_decay = 0;
+  /// How much of the running means of the gradient and of its square stays at a step of Adam.
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  /// Added to the root of the latter.
+  double epsilon = 1e-8;
+};
+
+/// A row of the table of update rules.
+struct UpdateRuleInfo {
+  std::string name;
+  std::string equation;
+  /// Vectors of all parameters that it keeps.
+  int64_t vectors = 0;
+  /// Whether beta1, beta2 and epsilon concern it.
+  bool has_moments = false;
+  std::unique_ptr<UpdateRule> (*make)(FlatParameters& parameters, const UpdateOptions& options);
+
+  /// Whether its steps are w -= lr v.
+  bool is_plain(const UpdateOptions& options) const;
+};
+
+const std::vector<UpdateRuleInfo>& update_rules();
+
+/// The row with that name, or an Error that names `where` and suggests the nearest one.
+const UpdateRuleInfo& find_update_rule(const std::string& name, const std::string& where);
 
 }  // namespace batchplus

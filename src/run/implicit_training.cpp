@@ -10,12 +10,12 @@ namespace batchplus {
 
 ImplicitTraining implicit_training(const MethodPlan& method, const DataPlan& data, double learning_rate,
                                    double progress) {
-  const UpdateRule::Options& update = method.update;
-  if (update.kind != UpdateKind::kPlain && update.momentum != 0) {
+  const UpdateRuleInfo& rule = find_update_rule(method.update.rule, "update_rule");
+  if (!rule.is_plain(method.update)) {
     return {.why_not = fmt::format(
                 "the modified loss is that of plain steps, and the update rule is {}; docs/theory.md has "
                 "what can be said of momentum",
-                to_string(update.kind))};
+                rule.name)};
   }
   const double asked = method.estimator.coefficient.value(progress);
   const auto of_theory = method.info.modified_loss_coefficient;

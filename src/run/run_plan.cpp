@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "util/error.h"
 #include "util/file.h"
@@ -59,6 +60,36 @@ SnapshotOptions resolve_snapshot(const RunConfig& config) {
           .memory_bytes = parse_bytes(config.snapshot_memory, "snapshot_memory")};
 }
 
+UpdateOptions resolve_update(const RunConfig& config, const std::string& rule) {
+  const UpdateOptions defaults;
+  return {.rule = find_update_rule(rule, "update_rule").name,
+          .momentum = config.momentum,
+          .weight_decay = config.weight_decay,
+          .beta1 = config.beta1.value_or(defaults.beta1),
+          .beta2 = config.beta2.value_or(defaults.beta2),
+          .epsilon = config.epsilon.value_or(defaults.epsilon)};
+}
+
+/// Completes the constants of Adam where a method of the run steps by it; elsewhere they mean nothing.
+void complete_moments(const MethodPlan& method, const std::optional<MethodPlan>& warmup,
+                      RunConfig& complete) {
+  const auto has_moments = [](const MethodPlan& plan) {
+    return find_update_rule(plan.update.rule, "update_rule").has_moments;
+  };
+  const bool are_used = has_moments(method) || (warmup && has_moments(*warmup));
+  const UpdateOptions& update = method.update;
+  for (const auto& [key, member, value] : {std::tuple("beta1", &RunConfig::beta1, update.beta1),
+                                           std::tuple("beta2", &RunConfig::beta2, update.beta2),
+                                           std::tuple("epsilon", &RunConfig::epsilon, update.epsilon)}) {
+    if (are_used) {
+      complete.*member = value;
+    } else if (complete.*member) {
+      throw Error(fmt::format("the update rule {} has no {}", update.rule, key),
+                  {key, format_number(*(complete.*member)), "leave it out, or choose adam or adamw"});
+    }
+  }
+}
+
 /// What a config says of its method, the words completed by the method's defaults.
 struct MethodWords {
   std::string coefficient;
@@ -81,7 +112,7 @@ MethodPlan resolve_method(const RunConfig& config, const MethodInfo& method, int
                 {"coefficient", words.coefficient, "leave it out, or choose one of " + join(others, ", ")});
   }
   if (words.coefficient.empty()) words.coefficient = method.coefficient;
-  if (words.update_rule.empty()) words.update_rule = to_string(method.update);
+  if (words.update_rule.empty()) words.update_rule = method.update;
   if (words.outer_batch.empty()) words.outer_batch = method.outer_batch;
   const int64_t outer = parse_outer_batch(words.outer_batch, config.inner_batch, n);
   if (method.is_full_batch && outer != n) {
@@ -95,9 +126,7 @@ MethodPlan resolve_method(const RunConfig& config, const MethodInfo& method, int
   words.outer_batch = std::to_string(outer);
   MethodPlan plan{.info = method,
                   .estimator = {.snapshot = resolve_snapshot(config), .radius = config.radius},
-                  .update = {.kind = parse_update_kind(words.update_rule, "update_rule"),
-                             .momentum = config.momentum,
-                             .weight_decay = config.weight_decay},
+                  .update = resolve_update(config, words.update_rule),
                   .sizes = {.outer_batch = outer, .inner_batch = config.inner_batch}};
   if (!words.coefficient.empty())
     plan.estimator.coefficient = CoefficientSchedule::parse(words.coefficient, "coefficient");
@@ -199,6 +228,7 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
     warmup_method.emplace(resolve_method(config, warmup, n, defaults));
     if (!complete.warmup_lr) complete.warmup_lr = config.lr;
   }
+  complete_moments(method, warmup_method, complete);
   if (!complete.epochs && !complete.budget_epochs) complete.epochs = kDefaultEpochs;
   if (!config.save_weights.empty()) require_writable_target(config.save_weights, "save_weights");
   return {.complete = complete,

@@ -48,7 +48,8 @@ TEST(ConfigFile, NamesLineColumnAndTheNearestKey) {
 TEST(ConfigFile, ChecksRanges) {
   for (const char* wrong :
        {"lr = 0", "lr = -1", "lr = nan", "lr = inf", "inner_batch = 0", "inner_batch = -5", "epochs = 0",
-        "budget_epochs = -1", "weight_decay = -0.1", "momentum = nan", "seed = -1", "eval_every = 0"}) {
+        "budget_epochs = -1", "weight_decay = -0.1", "momentum = nan", "beta1 = 1", "beta2 = -0.1",
+        "epsilon = 0", "seed = -1", "eval_every = 0"}) {
     expect_error([&] { read(wrong); }, {"out of range"});
   }
   expect_error([] { read("sampling = \"epcoh\""); }, {"did you mean 'epoch'?"});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "methods/momentum.h"
 #include "support/rig.h"
 
 namespace batchplus {
@@ -60,7 +61,7 @@ TEST_P(Identities, FirstStepOfBSvrgIsMinusLearningRateTimesMu) {
     const auto estimator =
         find_method("b-svrg", "test")
             .make_estimator(fresh.oracle, {.coefficient = CoefficientSchedule::parse(coefficient, "test")});
-    UpdateRule rule(fresh.parameters, {});
+    MomentumRule rule(fresh.parameters, kernels::UpdateKind::kPlain, {});
     estimator->run(outer, 0, [&](const EstimateTerms& estimate) {
       EXPECT_TRUE(rule.step(estimate, kLearningRate));
       return false;

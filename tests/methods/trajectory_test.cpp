@@ -27,6 +27,7 @@ using testing::Rig;
 // As in the script.
 constexpr int64_t kInner = 8;
 constexpr double kLearningRate = 0.05;
+constexpr double kAdamLearningRate = 0.005;
 constexpr double kWeightDecay = 1e-3;
 
 struct Fixture {
@@ -53,6 +54,12 @@ struct Case {
   std::string update_rule;
   Kernels kernels;
 };
+
+/// Adam's steps have the length of the learning rate, whatever the gradient.
+double learning_rate(const Case& row) {
+  const bool is_adam = row.name.find("adam") != std::string::npos;
+  return is_adam ? kAdamLearningRate : kLearningRate;
+}
 
 Model make_network(const std::string& name) {
   if (name == "mlp") return testing::small_mlp();
@@ -103,7 +110,9 @@ TEST_P(Trajectory, EqualsPyTorchs) {
       const int64_t size = std::min(outer, samples - begin);
       const OuterBatch batch(images.narrow(0, begin, size), labels.narrow(0, begin, size), kInner,
                              std::vector<uint64_t>(static_cast<size_t>((size + kInner - 1) / kInner), 0));
-      ASSERT_TRUE(method.run(batch, static_cast<double>(s) / static_cast<double>(outer_steps), kLearningRate)
+      ASSERT_TRUE(method
+                      .run(batch, static_cast<double>(s) / static_cast<double>(outer_steps),
+                           learning_rate(GetParam()))
                       .is_finite);
     }
     EXPECT_EQ(ran_winograd(trace), has_winograd(GetParam()) && kernels::are_available());
@@ -133,6 +142,7 @@ std::vector<Case> all_cases() {
       for (const auto& info : methods()) cases.push_back({network, info.name, info.name, 16, "", kernels});
       cases.push_back({network, "bp-svrg, B = 20", "bp-svrg", 20, "", kernels});
       cases.push_back({network, "modified-sgd, nesterov", "modified-sgd", 16, "nesterov", kernels});
+      cases.push_back({network, "bp-svrg, adamw", "bp-svrg", 16, "adamw", kernels});
     }
     for (const char* method : {"nag", "b-svrg", "bp-svrg", "sam"})
       cases.push_back({"resnet", method, method, 16, "", kernels});

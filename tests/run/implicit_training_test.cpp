@@ -66,6 +66,8 @@ TEST(ImplicitTraining, SaysWhereTheTheoryHasNoAnswer) {
   };
   EXPECT_THAT(why_not(plan_of("sam")), HasSubstr("no factor for sam"));
   EXPECT_THAT(why_not(plan_of("nag")), HasSubstr("update rule is nesterov"));
+  EXPECT_THAT(why_not(plan_of("adam", [](RunConfig& config) { config.momentum = 0; })),
+              HasSubstr("update rule is adam"));
   EXPECT_THAT(why_not(plan_of("momentum")), HasSubstr("update rule is heavy-ball"));
   EXPECT_THAT(
       why_not(plan_of("bp-svrg", [](RunConfig& config) { config.update_rule = std::string("nesterov"); })),

@@ -60,7 +60,7 @@ RunConfig short_config(const std::string& model, const std::string& method) {
   config.warmup_method = "nag";
   config.metrics = "control-variate";
   config.augment = "standard";
-  config.update_rule = "nesterov";
+  if (find_method(method, "test").update == "plain") config.update_rule = "nesterov";
   if (model == "smallcnn") config.dropout = 0.5;
   return config;
 }

@@ -107,6 +107,24 @@ TEST(RunPlan, AMethodWithoutAControlVariateHasNoCoefficient) {
   expect_error([&] { plan_of(config); }, {"nag has no control variate", "coefficient"});
 }
 
+TEST(RunPlan, HasTheConstantsOfAdamWhereAMethodStepsByIt) {
+  RunConfig config;
+  EXPECT_FALSE(plan_of(config).complete.beta1.has_value());
+  config.beta2 = 0.95;
+  expect_error([&] { plan_of(config); }, {"plain has no beta2", "0.95", "adamw"});
+  config.update_rule = "adam";
+  const RunPlan plan = plan_of(config);
+  EXPECT_EQ(plan.method.update.beta1, 0.9);
+  EXPECT_EQ(plan.method.update.beta2, 0.95);
+  EXPECT_EQ(plan.complete.beta1, 0.9);
+  EXPECT_EQ(plan.complete.epsilon, 1e-8);
+  EXPECT_EQ(to_toml(plan_of(plan.complete).complete), to_toml(plan.complete));
+  config.update_rule = "";
+  config.warmup_epochs = 1;
+  config.warmup_method = "adamw";
+  EXPECT_EQ(plan_of(config).warmup_method->update.beta2, 0.95);
+}
+
 TEST(RunPlan, AWarmUpHasTheDefaultsOfItsOwnMethod) {
   RunConfig config;
   config.coefficient = "-0.5";
@@ -116,7 +134,7 @@ TEST(RunPlan, AWarmUpHasTheDefaultsOfItsOwnMethod) {
   const RunPlan plan = plan_of(config);
   EXPECT_EQ(plan.warmup_method->info.name, "nag");
   EXPECT_EQ(plan.warmup_method->sizes.outer_batch, 128);
-  EXPECT_EQ(plan.warmup_method->update.kind, UpdateKind::kNesterov);
+  EXPECT_EQ(plan.warmup_method->update.rule, "nesterov");
   EXPECT_EQ(plan.method.sizes.outer_batch, 384);
   EXPECT_EQ(plan.method.estimator.coefficient.value(0), -0.5);
 }

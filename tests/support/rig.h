@@ -89,7 +89,7 @@ inline Method make_method(Rig& rig, const std::string& name, Method::Sizes sizes
   if (!settings.coefficient.empty())
     plan.estimator.coefficient = CoefficientSchedule::parse(settings.coefficient, "test");
   plan.estimator.snapshot.gradients = settings.snapshot;
-  if (!settings.update_rule.empty()) plan.update.kind = parse_update_kind(settings.update_rule, "test");
+  if (!settings.update_rule.empty()) plan.update.rule = settings.update_rule;
   plan.update.momentum = settings.momentum;
   plan.update.weight_decay = settings.weight_decay;
   return build_method(plan, rig.oracle);
