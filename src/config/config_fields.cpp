@@ -145,6 +145,12 @@ ConfigField normalization_of_layers(std::string key, std::string RunConfig::*mem
   return field;
 }
 
+/// All runs had that value before there was the field.
+ConfigField younger(ConfigField field, std::string value) {
+  field.left_out_of_id = std::move(value);
+  return field;
+}
+
 struct TopicFields {
   ConfigField::Topic topic;
   std::vector<ConfigField> fields;
@@ -224,6 +230,9 @@ const std::vector<ConfigField>& config_fields() {
                 "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
            number("weight_decay", &C::weight_decay, kNotNegative,
                   "L2 regularisation; adamw takes it off the weights"),
+           younger(number("label_smoothing", &C::label_smoothing, kBelowOne,
+                          "what all classes share of a label's probability, in the training loss"),
+                   "0"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),

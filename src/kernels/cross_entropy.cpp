@@ -12,10 +12,11 @@ namespace batchplus::kernels {
 namespace {
 
 /// Of one sample; its gradient is divided by `samples`.
-double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t label, double* exponentials,
-                     float* gradient) {
+double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t label, double smoothing,
+                     double* exponentials, float* gradient) {
   BATCHPLUS_CHECK(label >= 0 && label < classes, "a label is one of the classes");
   const double largest = *std::max_element(z, z + classes);
+  const double common = smoothing / static_cast<double>(classes);
   double sum = 0;
   for (int64_t k = 0; k < classes; ++k) {
     exponentials[k] = portable::exp(static_cast<double>(z[k]) - largest);
@@ -24,15 +25,20 @@ double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t l
   if (gradient != nullptr) {
     for (int64_t k = 0; k < classes; ++k) {
       const double probability = exponentials[k] / sum;
-      gradient[k] = static_cast<float>((probability - (k == label ? 1 : 0)) / static_cast<double>(samples));
+      const double target = common + (k == label ? 1 - smoothing : 0);
+      gradient[k] = static_cast<float>((probability - target) / static_cast<double>(samples));
     }
   }
-  return portable::log(sum) - (static_cast<double>(z[label]) - largest);
+  const double of_label = static_cast<double>(z[label]) - largest;
+  if (smoothing == 0) return portable::log(sum) - of_label;
+  double of_all = 0;
+  for (int64_t k = 0; k < classes; ++k) of_all += static_cast<double>(z[k]) - largest;
+  return portable::log(sum) - ((1 - smoothing) * of_label + common * of_all);
 }
 
 }  // namespace
 
-double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
+double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
                           float* gradient) {
   constexpr int64_t kExponentials = 1024;  // worth a thread
   std::vector<double> losses(static_cast<size_t>(samples));
@@ -41,7 +47,8 @@ double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits,
     for (int64_t n = begin; n < end; ++n) {
       float* own = gradient != nullptr ? gradient + n * classes : nullptr;
       losses[static_cast<size_t>(n)] =
-          cross_entropy(samples, classes, logits + n * classes, labels[n], exponentials.data(), own);
+          cross_entropy(samples, classes, logits + n * classes, targets.labels[n], targets.smoothing,
+                        exponentials.data(), own);
     }
   });
   double sum = 0;

@@ -4,10 +4,18 @@
 
 namespace batchplus::kernels {
 
-/// The mean over samples of log(sum_k exp(z_k)) - z_label for logits z: [samples, classes]. `gradient` gets
-/// its gradient with respect to the logits, unless null. In double, sample by sample: the same bits on every
-/// processor.
-double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
+/// What samples are meant to be taken for: the probability q_k of each class.
+struct Targets {
+  /// [samples]: the class that has q = 1 - smoothing, and its share of the smoothing.
+  const int64_t* labels = nullptr;
+  /// What all classes share alike (Szegedy et al. 2016).
+  double smoothing = 0;
+};
+
+/// The mean over samples of log(sum_k exp(z_k)) - sum_k q_k z_k for logits z: [samples, classes]. `gradient`
+/// gets its gradient with respect to the logits, unless null. In double, sample by sample: the same bits on
+/// every processor.
+double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
                           float* gradient);
 
 }  // namespace batchplus::kernels

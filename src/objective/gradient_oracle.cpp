@@ -11,8 +11,13 @@
 
 namespace batchplus {
 
-GradientOracle::GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget)
-    : model_(std::move(model)), kernels_(kernels_of(model_)), parameters_(parameters), budget_(budget) {
+GradientOracle::GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget,
+                               Options options)
+    : model_(std::move(model)),
+      kernels_(kernels_of(model_)),
+      parameters_(parameters),
+      budget_(budget),
+      options_(options) {
   if (parameters_.values().scalar_type() == torch::kFloat32) return;
   throw Error(
       "the network is not in single precision",
@@ -48,7 +53,8 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   model_.module->train();
   torch::manual_seed(batch.replay_seed);
 
-  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images), batch.labels, kernels_);
+  const torch::Tensor loss =
+      mean_cross_entropy(model_.forward(batch.images), batch.labels, kernels_, options_.label_smoothing);
   // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
   // cheaper than accumulating into zeroed memory.
   const GradientTarget target(parameters_, gradient);

@@ -17,7 +17,15 @@ namespace batchplus {
 /// running statistics; a replay gives the same gradient and moves nothing.
 class GradientOracle {
  public:
-  GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget);
+  /// What may differ between trainings.
+  struct Options {
+    /// Of the loss that is trained (objective/loss.h); evaluation knows none.
+    double label_smoothing = 0;
+  };
+
+  GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget, Options options);
+  GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget)
+      : GradientOracle(std::move(model), parameters, budget, Options()) {}
 
   /// A vector for a gradient: [d].
   torch::Tensor make_vector() const { return torch::empty_like(parameters_.values()); }
@@ -59,6 +67,7 @@ class GradientOracle {
   Kernels kernels_;
   FlatParameters& parameters_;
   GradientBudget& budget_;
+  Options options_;
   torch::Tensor present_point_;
   LossSum losses_;
 };

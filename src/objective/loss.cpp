@@ -17,27 +17,34 @@ using torch::autograd::variable_list;
 /// Has a first derivative only.
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& labels) {
+  static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& labels,
+                        double smoothing) {
     const Tensor z = logits.contiguous();
     const Tensor gradient = at::empty_like(z);
-    const double loss =
-        kernels::mean_cross_entropy(z.size(0), z.size(1), kernels::data_of(z),
-                                    labels.contiguous().data_ptr<int64_t>(), kernels::data_of(gradient));
+    const Tensor own_labels = labels.contiguous();
+    const double loss = kernels::mean_cross_entropy(
+        z.size(0), z.size(1), kernels::data_of(z),
+        {.labels = own_labels.data_ptr<int64_t>(), .smoothing = smoothing}, kernels::data_of(gradient));
     context->save_for_backward({gradient});
     const Tensor result = at::empty({}, z.options());
     *kernels::data_of(result) = static_cast<float>(loss);
     return result;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    return {context->get_saved_variables()[0] * gradients[0], Tensor()};
+    return {context->get_saved_variables()[0] * gradients[0], Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels) {
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels,
+                                 double smoothing) {
   if (kernels != Kernels::kAten && kernels::are_available() && kernels::take(logits))
-    return CrossEntropyFunction::apply(logits, labels);
+    return CrossEntropyFunction::apply(logits, labels, smoothing);
+  if (smoothing > 0) {
+    return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, /*ignore_index=*/-100,
+                                  smoothing);
+  }
   return at::nll_loss(at::log_softmax(logits, 1), labels);
 }
 

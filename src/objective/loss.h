@@ -8,8 +8,10 @@
 namespace batchplus {
 
 /// Softmax cross-entropy, the mean over the batch. logits: [N,classes], labels: [N]. `kernels`: those of the
-/// network's layers.
-torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels);
+/// network's layers. `smoothing`: what all classes share of a label's probability, as
+/// torch.nn.CrossEntropyLoss(label_smoothing) has it.
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels,
+                                 double smoothing = 0);
 
 /// The loss f_i of each sample: (outputs [N,...], labels [N]) to [N].
 using SampleLoss = std::function<torch::Tensor(const torch::Tensor& outputs, const torch::Tensor& labels)>;

@@ -29,7 +29,7 @@ void require_affordable(const TrainOptions& options, const Method& method) {
 RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device device)
     : model(initial_network(plan.network, device)),
       parameters(*model.module),
-      oracle(model, parameters, budget),
+      oracle(model, parameters, budget, plan.objective),
       method(build_method(plan.method, oracle)),
       source(data.views.train, ImageTransform(plan.data.normalization, plan.data.is_augmented),
              {.seed = plan.seed,

@@ -235,6 +235,7 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
           .seed = static_cast<uint64_t>(config.seed),
           .data = std::move(data),
           .network = resolve_network(config, dataset),
+          .objective = {.label_smoothing = config.label_smoothing},
           .method = std::move(method),
           .warmup_method = std::move(warmup_method),
           .train = resolve_training(complete, n),

@@ -45,6 +45,8 @@ struct RunPlan {
   uint64_t seed = 0;
   DataPlan data;
   NetworkPlan network;
+  /// Of the loss that is trained.
+  GradientOracle::Options objective;
   MethodPlan method;
   /// With the learning rate of TrainOptions::warmup_learning_rate.
   std::optional<MethodPlan> warmup_method;

@@ -17,9 +17,9 @@ Case make_case(int64_t samples, int64_t classes, double scale) {
   return {at::randn({samples, classes}) * scale, at::randint(classes, {samples}, at::kLong)};
 }
 
-double run(const Case& c, const at::Tensor& gradient) {
+double run(const Case& c, const at::Tensor& gradient, double smoothing = 0) {
   return mean_cross_entropy(c.logits.size(0), c.logits.size(1), c.logits.data_ptr<float>(),
-                            c.labels.data_ptr<int64_t>(),
+                            {.labels = c.labels.data_ptr<int64_t>(), .smoothing = smoothing},
                             gradient.defined() ? gradient.data_ptr<float>() : nullptr);
 }
 
@@ -36,6 +36,24 @@ TEST(CrossEntropy, IsThatOfDoublePrecision) {
       // Each number of the gradient is rounded to float once.
       EXPECT_LE((gradient - exact_gradient).abs().max().item<double>(), 6e-8 / 37);
       EXPECT_EQ(run(c, {}), run(c, gradient));
+    }
+  }
+}
+
+TEST(CrossEntropy, OfSmoothedLabelsIsThatOfLibtorchInDoublePrecision) {
+  for (const int64_t classes : {2, 10, 100}) {
+    for (const double smoothing : {0.1, 0.5, 1.0}) {
+      const Case c = make_case(37, classes, 5);
+      const at::Tensor logits = c.logits.to(at::kDouble);
+      const double exact =
+          at::cross_entropy_loss(logits, c.labels, {}, at::Reduction::Mean, -100, smoothing).item<double>();
+      const at::Tensor target = (1 - smoothing) * at::one_hot(c.labels, classes).to(at::kDouble) +
+                                smoothing / static_cast<double>(classes);
+      const at::Tensor exact_gradient = (at::softmax(logits, 1) - target) / 37.0;
+      const at::Tensor gradient = at::full_like(c.logits, NAN);
+      EXPECT_NEAR(run(c, gradient, smoothing), exact, 1e-13 * (1 + exact));
+      EXPECT_LE((gradient - exact_gradient).abs().max().item<double>(), 6e-8 / 37);
+      EXPECT_EQ(run(c, {}, smoothing), run(c, gradient, smoothing));
     }
   }
 }

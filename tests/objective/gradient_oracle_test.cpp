@@ -59,6 +59,25 @@ TEST(GradientOracle, IsAMeanOverTheBatch) {
   EXPECT_LT(largest_difference(both, mean), 1e-6);  // float sums of eight terms of order 0.1
 }
 
+TEST(GradientOracle, TrainsSmoothedLabelsAsLibtorchHasThemWithAllKernels) {
+  constexpr double kSmoothing = 0.2;
+  const Batch batch = random_outer_batch(8, 8).inner(0);
+  for (const Kernels kernels : {Kernels::kFast, Kernels::kAten}) {
+    Rig rig(testing::small_mlp());
+    use_kernels(*rig.model.module, kernels);
+    GradientOracle smoothing(rig.model, rig.parameters, rig.budget, {.label_smoothing = kSmoothing});
+    const torch::Tensor gradient = smoothing.make_vector();
+    smoothing.gradient(batch, gradient);
+    const torch::Tensor loss = at::cross_entropy_loss(rig.model.forward(batch.images), batch.labels, {},
+                                                      at::Reduction::Mean, -100, kSmoothing);
+    const torch::Tensor expected = smoothing.make_vector();
+    rig.parameters.gather(torch::autograd::grad({loss}, rig.parameters.tensors()), expected);
+    EXPECT_LT(largest_difference(gradient, expected), 1e-7);  // some roundings of numbers of order 0.1
+    EXPECT_NEAR(smoothing.take_mean_loss(), loss.item<double>(), 1e-6);
+    EXPECT_GT(largest_difference(gradient, rig.gradient(batch)), 1e-3);
+  }
+}
+
 // --kernels aten: libtorch computes all of every network, and none of this project's kernels runs.
 TEST(GradientOracle, RunsNoOwnKernelWithLibtorchs) {
   if (!testing::machine_has("avx2", kernels::are_available())) return;
