@@ -49,9 +49,24 @@ void note_damaged_metrics(const RunLayout& layout, const std::string& records,
       fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
 }
 
+/// What the checkpoint says of the run. The config of one that has ended stands beside its result.
+void take_checkpoint(LoadedCheckpoint loaded, const RunLayout& layout, Continuation& run) {
+  if (!loaded.problem.empty()) {
+    run.notes.push_back(
+        fmt::format("the newest checkpoint is damaged, so the one before it is used ({})", loaded.problem));
+  }
+  run.checkpoint = std::move(loaded.checkpoint);
+  const RunIdentity& identity = run.checkpoint->identity;
+  if (run.result.is_null()) run.config = parse_run_config(identity.config, layout.checkpoint().string());
+  run.threads = identity.threads;
+  run.records = run.checkpoint->records;
+  require_records(run.records, layout);
+  note_damaged_metrics(layout, run.records, run.notes);
+}
+
 }  // namespace
 
-Continuation read_continuation(const RunLayout& layout) {
+Continuation read_continuation(const RunLayout& layout, Ended ended) {
   Continuation run;
   Json status;
   try {
@@ -60,23 +75,12 @@ Continuation read_continuation(const RunLayout& layout) {
   } catch (const Error& problem) {
     run.notes.push_back(fmt::format("{}: {}", layout.status().string(), problem.summary()));
   }
-  if (!run.result.is_null()) {
-    run.config = parse_run_config(read_config(layout), layout.config().string());
-    return run;
-  }
+  const bool has_ended = !run.result.is_null();
+  if (has_ended) run.config = parse_run_config(read_config(layout), layout.config().string());
+  if (has_ended && ended == Ended::kResult) return run;
   if (auto loaded = load_checkpoint(layout)) {
-    if (!loaded->problem.empty()) {
-      run.notes.push_back(fmt::format("the newest checkpoint is damaged, so the one before it is used ({})",
-                                      loaded->problem));
-    }
-    run.checkpoint = std::move(loaded->checkpoint);
-    const RunIdentity& identity = run.checkpoint->identity;
-    run.config = parse_run_config(identity.config, layout.checkpoint().string());
-    run.threads = identity.threads;
-    run.records = run.checkpoint->records;
-    require_records(run.records, layout);
-    note_damaged_metrics(layout, run.records, run.notes);
-  } else {
+    take_checkpoint(std::move(*loaded), layout, run);
+  } else if (!has_ended) {
     run.config = parse_run_config(read_config(layout), layout.config().string());
     run.threads = threads_of(status);
   }

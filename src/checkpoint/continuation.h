@@ -24,8 +24,11 @@ struct Continuation {
   std::vector<std::string> notes;
 };
 
+/// What to read of a run that has ended: its result, or the checkpoint of its end besides.
+enum class Ended { kResult, kCheckpointToo };
+
 /// An Error when what is left of the run cannot be trusted.
-Continuation read_continuation(const RunLayout& layout);
+Continuation read_continuation(const RunLayout& layout, Ended ended = Ended::kResult);
 
 /// How this process differs from the one that began the run, as far as its last bits may depend on it.
 /// Own kernels give the same bits on every processor and with any number of threads.

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/config_options.h"
+#include "config/config_fields.h"
 #include "config/config_toml.h"
 #include "run/run.h"
 #include "util/error.h"
@@ -22,6 +24,8 @@ struct TrainCommand {
   ConfigOverrides overrides;
   bool has_tensorboard = false;
   bool is_resuming = false;
+  /// Epochs, or the budget, that the run in the directory shall have; empty: those that it has.
+  std::string extension;
 };
 
 std::string optional_number(const Json& result, const char* key, const char* format) {
@@ -61,6 +65,19 @@ RunConfig config_of(const TrainCommand& command) {
   return config;
 }
 
+/// Puts the number of --extend where the run has its own.
+void set_limit(RunConfig& config, const TrainCommand& command) {
+  for (const char* key : {"epochs", "budget_epochs"}) {
+    if (!command.overrides.has(key)) continue;
+    throw Error("--extend is the limit already", {option_of(key), "", "leave one of them out"});
+  }
+  const std::string key = config.budget_epochs && !config.epochs ? "budget_epochs" : "epochs";
+  const auto& fields = config_fields();
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const ConfigField& row) { return row.key == key; });
+  field->set(config, command.extension, "--extend");
+}
+
 void report_divergence(const Json& result, const RunConfig& config) {
   fmt::print(
       stderr,
@@ -82,13 +99,16 @@ void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
 }
 
 int run_train(const TrainCommand& command, const GlobalOptions& options) {
-  const RunConfig config = config_of(command);
+  RunConfig config = config_of(command);
+  const bool is_extending = !command.extension.empty();
+  if (is_extending) set_limit(config, command);
   watch_stop_signals(SecondSignal::kExits);
   const RunOutcome outcome = run_training(config, {.device = parse_device(options.device),
                                                    .threads = options.threads,
                                                    .is_quiet = options.is_quiet,
                                                    .has_tensorboard = command.has_tensorboard,
                                                    .is_resuming = command.is_resuming,
+                                                   .is_extending = is_extending,
                                                    .stop_signal = stop_signal});
   if (outcome.is_diverged) report_divergence(outcome.result, config);
   if (outcome.signal != 0) report_interruption(outcome, config);
@@ -113,8 +133,15 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
                   "also write events for TensorBoard, into RUNDIR/tensorboard");
   train->add_flag("--resume", command->is_resuming,
                   "go on with the run in --out, or begin it; its options need not be given again");
+  train->add_option("--extend", command->extension,
+                    "with --resume: give the run in --out so many epochs in all, or, if it has one, such a "
+                    "budget; for a constant --schedule");
   add_config_options(*train, command->overrides, [](const ConfigField&) { return true; });
   train->callback([command, &options, &action] {
+    if (!command->extension.empty() && !command->is_resuming) {
+      throw Error("only a run that is there can be extended",
+                  {"--extend", command->extension, "add --resume"});
+    }
     action = [command, &options] { return run_train(*command, options); };
   });
 }

@@ -17,6 +17,8 @@ class Schedule {
 
   /// `progress` in [0, 1].
   double factor(double progress) const;
+  /// Whether it is anything but constant.
+  bool depends_on_progress() const { return shape_ != Shape::kConstant || warmup_fraction_ > 0; }
 
  private:
   enum class Shape { kConstant, kStep, kCosine };
@@ -32,6 +34,7 @@ class CoefficientSchedule {
   CoefficientSchedule() = default;
   static CoefficientSchedule parse(const std::string& text, const std::string& where);
   double value(double progress) const { return is_decaying_ ? initial_ * (1 - progress) : initial_; }
+  bool depends_on_progress() const { return is_decaying_; }
 
  private:
   double initial_ = 0;

@@ -23,6 +23,8 @@ struct RunEnvironment {
   bool has_tensorboard = false;
   /// Goes on with the run of the directory, if there is one.
   bool is_resuming = false;
+  /// Where the config allows more epochs, or a larger budget, than that run: makes it the longer one.
+  bool is_extending = false;
   /// A signal's number when the run should save itself and stop, else 0; may be empty.
   std::function<int()> stop_signal = nullptr;
   /// Told the share of the run that is done; may be empty.

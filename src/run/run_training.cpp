@@ -1,8 +1,10 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include "checkpoint/storage.h"
 #include "config/config_toml.h"
 #include "kernels/revision.h"
+#include "run/extension.h"
 #include "run/memory_estimate.h"
 #include "run/provenance.h"
 #include "run/run.h"
@@ -54,9 +56,14 @@ struct Earlier {
 };
 
 std::optional<Earlier> open_earlier(const RunConfig& config, const RunEnvironment& environment) {
-  if (!environment.is_resuming || !RunLayout{config.out}.holds_run()) return std::nullopt;
+  if (!environment.is_resuming) return std::nullopt;
+  if (!RunLayout{config.out}.holds_run()) {
+    if (!environment.is_extending) return std::nullopt;
+    throw Error("there is no run to extend", {"out", config.out, "name the directory of a run"});
+  }
   RunWriter writer(config.out);
-  Continuation continuation = read_continuation(writer.layout());
+  Continuation continuation =
+      read_continuation(writer.layout(), environment.is_extending ? Ended::kCheckpointToo : Ended::kResult);
   return Earlier{std::move(writer), std::move(continuation)};
 }
 
@@ -103,8 +110,10 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   const Dataset dataset = load_dataset(config, planned.data.dataset);
   const RunPlan plan = plan_for(dataset, config, std::move(planned));
   const RunData data{dataset, make_views(dataset, plan.data.views)};
+  bool is_extended = false;
   if (earlier) {
-    const Continuation& continuation = earlier->continuation;
+    Continuation& continuation = earlier->continuation;
+    if (environment.is_extending) is_extended = extend(plan, earlier->writer.layout(), continuation);
     require_same_run(plan.complete, fingerprint(data.views.train), continuation, earlier->writer.layout());
     if (!continuation.result.is_null()) {
       return {continuation.result, continuation.result["status"] == "diverged"};
@@ -123,6 +132,10 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     const bool has_own_kernels = plan.network.kernels != Kernels::kAten;
     tell(continuation, describe_differences(layout, about_us, has_own_kernels), run);
     writer.emplace(std::move(earlier->writer));
+    if (is_extended) {
+      save_checkpoint(writer->layout(), *continuation.checkpoint);
+      writer->drop_status();
+    }
     writer->resume(config_toml, about_us, continuation.records);
   } else if (!config.out.empty()) {
     using Leftover = RunWriter::Leftover;

@@ -81,6 +81,10 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   set_status("running", {{"threads", provenance.value("threads", 0)}});
 }
 
+void RunWriter::drop_status() {
+  fs::remove(layout_.status());
+}
+
 void RunWriter::record(const Json& record) {
   const std::string line = record.dump();
   append_line(layout_.metrics(), line);

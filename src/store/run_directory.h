@@ -48,6 +48,10 @@ class RunWriter {
   /// what this process is gets added to provenance.json.
   void resume(const std::string& config_toml, const Json& provenance, const std::string& records);
 
+  /// Before resume() with another config.toml than the one that status.json vouches for: the two cannot
+  /// change at once, and without a status the checkpoint speaks for the run.
+  void drop_status();
+
   /// Appends one record to metrics.jsonl.
   void record(const Json& record);
   /// All records so far, as in metrics.jsonl.

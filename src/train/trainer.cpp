@@ -18,6 +18,10 @@ Trainer::Trainer(Parts parts, TrainOptions options, std::vector<TrainCallback*> 
 TrainResult Trainer::run(const TrainState& from) {
   expected_cost_ = expected_cost();
   state_ = from;
+  // Of a run that was extended, a larger budget may still not allow another outer batch.
+  const bool is_between_epochs = state_.epoch_index > 0 && state_.outer_batches == 0;
+  const Method& next = method_of(state_.epoch_index);
+  if (is_between_epochs && !fits_budget(next.cost(next.outer_batch_size()))) state_.is_over = true;
   for (bool goes_on = is_wanted(); goes_on && !state_.is_over;) goes_on = run_epoch();
   return {is_diverged_, is_interrupted_, state_.last, state_.best_test_accuracy};
 }
