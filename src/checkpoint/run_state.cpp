@@ -16,17 +16,17 @@ namespace {
 constexpr const char* kBeginAnew =
     "continue with the program that wrote it, or begin anew in another directory";
 
-/// The methods' tensors under the names that they have in a checkpoint.
-NamedTensors method_tensors(const RunState& run) {
+/// What the methods and the average keep, under the names that it has in a checkpoint.
+NamedTensors kept_tensors(const RunState& run) {
   NamedTensors tensors;
-  const auto add = [&](const Method* method, const char* role) {
-    if (method == nullptr) return;
-    for (const auto& [name, tensor] : method->state()) {
+  const auto add = [&](const NamedTensors& state, const char* role) {
+    for (const auto& [name, tensor] : state) {
       tensors.emplace_back(fmt::format("{}{}.{}", kReservedPrefix, role, name), tensor);
     }
   };
-  add(&run.method, "method");
-  add(run.warmup_method, "warmup_method");
+  add(run.method.state(), "method");
+  if (run.warmup_method != nullptr) add(run.warmup_method->state(), "warmup_method");
+  if (run.average != nullptr) add(run.average->state(), "average");
   return tensors;
 }
 
@@ -34,7 +34,7 @@ std::string layout_id(const FlatParameters& parameters) {
   return sha256_hex(parameters.layout());
 }
 
-/// The methods' tensors of a checkpoint beside those of the run.
+/// These tensors of a checkpoint beside those of the run.
 std::vector<std::pair<torch::Tensor, torch::Tensor>> match(const NamedTensors& targets,
                                                            const Checkpoint& from, const std::string& where) {
   std::map<std::string, torch::Tensor> saved;
@@ -69,7 +69,7 @@ Checkpoint RunState::capture(const TrainState& train, const RunIdentity& identit
                         .control_variate = control_variate.sums(),
                         .parameter_layout = layout_id(parameters),
                         .tensors = state_dict(*model.module)};
-  for (auto& entry : method_tensors(*this)) checkpoint.tensors.push_back(std::move(entry));
+  for (auto& entry : kept_tensors(*this)) checkpoint.tensors.push_back(std::move(entry));
   return checkpoint;
 }
 
@@ -78,7 +78,7 @@ void RunState::restore(const Checkpoint& checkpoint, const std::string& where) {
     throw Error("the checkpoint is of another network, or of one that lies in memory differently",
                 {where, "", kBeginAnew});
   }
-  const auto vectors = match(method_tensors(*this), checkpoint, where);
+  const auto vectors = match(kept_tensors(*this), checkpoint, where);
   load_state_dict(*model.module, checkpoint.tensors, where);
   const torch::NoGradGuard no_grad;
   for (const auto& [target, source] : vectors) target.copy_(source);

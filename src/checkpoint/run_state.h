@@ -2,6 +2,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "methods/method.h"
+#include "methods/weight_average.h"
 #include "networks/model.h"
 
 namespace batchplus {
@@ -16,6 +17,8 @@ struct RunState {
   /// Null without warm-up.
   Method* warmup_method;
   ControlVariateProbe& control_variate;
+  /// Null without one.
+  WeightAverage* average = nullptr;
 
   /// A copy of all of it, with where the training stands, whose run it is, and its records so far.
   Checkpoint capture(const TrainState& train, const RunIdentity& identity, const std::string& records) const;

@@ -233,6 +233,10 @@ const std::vector<ConfigField>& config_fields() {
            younger(number("label_smoothing", &C::label_smoothing, kBelowOne,
                           "what all classes share of a label's probability, in the training loss"),
                    "0"),
+           younger(number("average", &C::average, kBelowOne,
+                          "decay of a moving average of the weights, which is what is evaluated, measured and "
+                          "written; 0: none"),
+                   "0"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),

@@ -44,6 +44,7 @@ struct RunConfig {
   std::string schedule = "constant";
   double weight_decay = 0;
   double label_smoothing = 0;
+  double average = 0;
   int64_t warmup_epochs = 0;
   std::string warmup_method = "sgd";
   std::optional<double> warmup_lr;

@@ -73,6 +73,11 @@ template <UpdateKind kKind, bool kHasControl>
   for (int64_t i = begin; i < end; ++i) out[i] = w[i] + scale * direction[i];
 }
 
+[[gnu::always_inline]] inline void move_range(float* average, float decay, float rest, const float* vector,
+                                              int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) average[i] = decay * average[i] + rest * vector[i];
+}
+
 /// The sum of term(i) over a range, as eight interleaved partial sums, so that the order of additions is
 /// fixed and still vectorises.
 template <class Term>
@@ -204,6 +209,21 @@ void displace(const at::Tensor& w, double scale, const at::Tensor& direction, co
     for_this_cpu([&]() __attribute__((always_inline)) {
       displace_range(from, scale_float, along, to, begin, end);
     });
+  });
+}
+
+void move_towards(const at::Tensor& average, double decay, const at::Tensor& vector) {
+  const auto kept = static_cast<float>(decay);
+  const auto rest = static_cast<float>(1 - decay);
+  if (!is_fused(average) || !vector.is_contiguous()) {
+    const at::NoGradGuard no_grad;
+    average.mul_(kept).add_(vector * rest);
+    return;
+  }
+  float* to = average.data_ptr<float>();
+  const float* from = vector.data_ptr<float>();
+  at::parallel_for(0, average.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    for_this_cpu([&]() __attribute__((always_inline)) { move_range(to, kept, rest, from, begin, end); });
   });
 }
 

@@ -53,6 +53,9 @@ void accumulate(const at::Tensor& sum, double weight, const at::Tensor& vector);
 /// out = w + scale * direction.
 void displace(const at::Tensor& w, double scale, const at::Tensor& direction, const at::Tensor& out);
 
+/// average = decay * average + (1 - decay) * vector.
+void move_towards(const at::Tensor& average, double decay, const at::Tensor& vector);
+
 // The sums below are in double, in an order that does not depend on the number of threads.
 
 /// ||vector||^2.

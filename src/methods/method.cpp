@@ -15,6 +15,7 @@ Method::Outcome Method::run(const OuterBatch& outer, double progress, double lea
     if (before_step_) before_step_(outcome.inner_steps, estimate);
     ++outcome.inner_steps;
     outcome.is_finite = update_rule_->step(estimate, learning_rate);
+    if (after_step_ && outcome.is_finite) after_step_();
     return outcome.is_finite;
   });
   return outcome;

@@ -32,6 +32,8 @@ class Method {
          Cost cost);
 
   void set_before_step(BeforeStep before_step) { before_step_ = std::move(before_step); }
+  /// Called after every step that left w finite.
+  void set_after_step(std::function<void()> after_step) { after_step_ = std::move(after_step); }
 
   /// One outer batch, with the learning rate held fixed.
   Outcome run(const OuterBatch& outer, double progress, double learning_rate);
@@ -49,6 +51,7 @@ class Method {
   Sizes sizes_;
   Cost cost_;
   BeforeStep before_step_;
+  std::function<void()> after_step_;
 };
 
 }  // namespace batchplus

@@ -34,8 +34,8 @@ NetworkMemory measure_network_memory(const Model& model, const DatasetInfo& info
 
 double estimate_memory(const RunPlan& plan, const NetworkMemory& network) {
   const DatasetInfo& dataset = plan.data.dataset;
-  // The weights, and what the method keeps besides.
-  const int64_t vectors = 1 + plan.method.vectors(network.parameters);
+  // The weights, and what the method keeps besides; an average, and the weights while it is in their place.
+  const int64_t vectors = 1 + plan.method.vectors(network.parameters) + (plan.average > 0 ? 2 : 0);
   const double vector_bytes = static_cast<double>(vectors * network.parameters) * sizeof(float);
   return process_bytes(dataset) + batch_bytes(plan.method.sizes.outer_batch, dataset) +
          network.sample_bytes * static_cast<double>(plan.method.sizes.inner_batch) + vector_bytes;

@@ -8,6 +8,7 @@
 #include "config/config_toml.h"
 #include "kernels/processor.h"
 #include "networks/weight_file.h"
+#include "run/averaged_callbacks.h"
 #include "run/progress_lines.h"
 #include "run/record_keeper.h"
 #include "util/error.h"
@@ -43,7 +44,7 @@ Run::Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environ
                environment.device},
               progress_),
       state_{parts_.model,    parts_.parameters,        parts_.oracle, parts_.budget, parts_.method,
-             parts_.warmup(), probes_.control_variate()} {
+             parts_.warmup(), probes_.control_variate(), parts_.averaged()} {
   probes_.watch(parts_.method);
 }
 
@@ -61,8 +62,15 @@ RunOutcome Run::train(RunWriter* writer) {
                         {result_toml(plan_.complete), fingerprint(data_.views.train), at::get_num_threads()},
                         plan_.checkpoints, writer, environment_.stop_signal);
   saver.begin(start_);
+  std::vector<TrainCallback*> callbacks = {&evaluator_, &probes_};
+  std::optional<AveragedCallbacks> averaged;
+  if (parts_.average) {
+    averaged.emplace(*parts_.average, std::move(callbacks));
+    callbacks = {&*averaged};
+  }
+  callbacks.insert(callbacks.end(), {&lines, &records, &saver});
   Trainer trainer({parts_.batches, parts_.oracle, parts_.budget, parts_.method, parts_.warmup()}, plan_.train,
-                  {&evaluator_, &probes_, &lines, &records, &saver});
+                  callbacks);
   const TrainResult trained = trainer.run(start_);
   progress_.clear();
   return conclude(trained, records.last(), writer, saver.signal());
@@ -76,6 +84,8 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
     throw Error("the checkpoint of a run that is over has no records", {plan_.complete.out, "", ""});
   }
   Json result = result_json(status, record, trained, parts_.budget);
+  std::optional<WeightAverage::InPlace> averaged;
+  if (parts_.average) averaged.emplace(*parts_.average);
   const StateDict weights = state_dict(*parts_.model.module);
   if (is_done) {
     const Evaluation train = evaluator_.evaluate_on(data_.views.train);

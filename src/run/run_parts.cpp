@@ -39,6 +39,12 @@ RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device devic
               .memory_format = model.memory_format}),
       batches(source) {
   if (plan.warmup_method) warmup_method.emplace(build_method(*plan.warmup_method, oracle));
+  if (plan.average > 0) {
+    average.emplace(*model.module, parameters, plan.average);
+    for (Method* of_run : {&method, warmup()}) {
+      if (of_run != nullptr) of_run->set_after_step([this] { average->add(); });
+    }
+  }
   require_affordable(plan.train, warmup_method ? *warmup_method : method);
 }
 

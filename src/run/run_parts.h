@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "data/batch_pipeline.h"
+#include "methods/weight_average.h"
 #include "run/run_data.h"
 
 namespace batchplus {
@@ -16,6 +17,7 @@ struct RunParts {
   RunParts& operator=(const RunParts&) = delete;
 
   Method* warmup() { return warmup_method ? &*warmup_method : nullptr; }
+  WeightAverage* averaged() { return average ? &*average : nullptr; }
 
   Model model;
   FlatParameters parameters;
@@ -23,6 +25,8 @@ struct RunParts {
   GradientOracle oracle;
   Method method;
   std::optional<Method> warmup_method;
+  /// Of the weights after every step; nothing unless it is asked for.
+  std::optional<WeightAverage> average;
   BatchSource source;
   BatchPipeline batches;
 };

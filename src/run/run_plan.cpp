@@ -238,6 +238,7 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
           .objective = {.label_smoothing = config.label_smoothing},
           .method = std::move(method),
           .warmup_method = std::move(warmup_method),
+          .average = config.average,
           .train = resolve_training(complete, n),
           .eval_every = config.eval_every,
           .metric_groups = parse_metric_groups(config.metrics, MetricUse::kTrain, "metrics"),

@@ -50,6 +50,8 @@ struct RunPlan {
   MethodPlan method;
   /// With the learning rate of TrainOptions::warmup_learning_rate.
   std::optional<MethodPlan> warmup_method;
+  /// Decay of the moving average of the weights; 0: none.
+  double average = 0;
   TrainOptions train;
   int64_t eval_every = 1;
   /// Groups of quantities to measure while training.

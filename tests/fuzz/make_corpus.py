@@ -536,7 +536,7 @@ def toml():
     seeds["not_unicode"] = b'out = "\xff\xfe"\n'
     words = {"augment": "none", "sampling": "epoch", "snapshot_gradients": "cache", "kernels": "fast",
              "normalization": "batch", "metrics_batchnorm": "eval"}
-    fractions = {"beta1", "beta2", "label_smoothing"}
+    fractions = {"beta1", "beta2", "label_smoothing", "average"}
     numbers = {key: 0.5 if key in fractions else 1 for key in config_keys()}
     every_key = "".join(f'{key} = "{words[key]}"\n' if key in words else f"{key} = {number}\n"
                         for key, number in numbers.items())

@@ -11,6 +11,7 @@
 #include "kernels/processor.h"
 #include "kernels/trace.h"
 #include "layers/layer.h"
+#include "methods/weight_average.h"
 #include "networks/registry.h"
 #include "networks/weight_file.h"
 #include "support/fixture.h"
@@ -29,6 +30,7 @@ constexpr int64_t kInner = 8;
 constexpr double kLearningRate = 0.05;
 constexpr double kAdamLearningRate = 0.005;
 constexpr double kWeightDecay = 1e-3;
+constexpr double kAverage = 0.9;
 
 struct Fixture {
   explicit Fixture(const std::string& network) {
@@ -103,6 +105,8 @@ TEST_P(Trajectory, EqualsPyTorchs) {
     Method method = make_method(
         rig, GetParam().method, {outer, kInner},
         {.update_rule = GetParam().update_rule, .snapshot = snapshot, .weight_decay = kWeightDecay});
+    WeightAverage average(*rig.model.module, rig.parameters, kAverage);
+    method.set_after_step([&] { average.add(); });
     const int64_t in_a_pass = samples / outer + (samples % outer >= kInner ? 1 : 0);
     const kernels::KernelTrace trace;
     for (int64_t s = 0; s < outer_steps; ++s) {
@@ -122,6 +126,8 @@ TEST_P(Trajectory, EqualsPyTorchs) {
     const double tolerance =
         allowance(GetParam()) * fixture.tensors.at(GetParam().name + "/float32_deviation").item<double>();
     ASSERT_LT(tolerance, 2e-5);
+    std::optional<WeightAverage::InPlace> averaged;
+    if (GetParam().name.find("averaged") != std::string::npos) averaged.emplace(average);
     std::map<std::string, torch::Tensor> reached;
     for (const auto& [name, tensor] : state_dict(*rig.model.module)) reached[name] = tensor;
     int64_t compared = 0;
@@ -143,6 +149,7 @@ std::vector<Case> all_cases() {
       cases.push_back({network, "bp-svrg, B = 20", "bp-svrg", 20, "", kernels});
       cases.push_back({network, "modified-sgd, nesterov", "modified-sgd", 16, "nesterov", kernels});
       cases.push_back({network, "bp-svrg, adamw", "bp-svrg", 16, "adamw", kernels});
+      cases.push_back({network, "bp-svrg, averaged", "bp-svrg", 16, "", kernels});
     }
     for (const char* method : {"nag", "b-svrg", "bp-svrg", "sam"})
       cases.push_back({"resnet", method, method, 16, "", kernels});

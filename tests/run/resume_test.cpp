@@ -28,24 +28,11 @@ using testing::DamageTally;
 using testing::data_directory;
 using testing::expect_error;
 using ::testing::HasSubstr;
+using testing::run_in_pieces;
 using testing::run_once;
 using testing::Scratch;
 using testing::short_config;
 using testing::timeless_records;
-
-/// Runs one outer step, or one epoch's end, at a time, each from the checkpoint of the one before.
-RunOutcome run_in_pieces(const RunConfig& config, const fs::path& out, int& pieces) {
-  for (pieces = 1; pieces < 100; ++pieces) {
-    int boundaries = 0;
-    // The first boundary is the start itself.
-    const RunOutcome outcome = run_once(config, out, [&] { return ++boundaries > 1 ? SIGTERM : 0; });
-    if (outcome.signal == 0) return outcome;
-    EXPECT_EQ(outcome.signal, SIGTERM);
-    EXPECT_EQ(outcome.result["status"], "interrupted");
-  }
-  ADD_FAILURE() << "the run does not come to an end";
-  return {};
-}
 
 class EveryMethod : public ::testing::TestWithParam<std::string> {};
 

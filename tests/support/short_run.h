@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <functional>
 
@@ -51,6 +52,20 @@ inline RunOutcome run_once(RunConfig config, const std::filesystem::path& out,
                            std::function<int()> stop_signal = nullptr) {
   config.out = out.string();
   return run_training(config, {.is_quiet = true, .is_resuming = true, .stop_signal = std::move(stop_signal)});
+}
+
+/// Runs one outer step, or one epoch's end, at a time, each from the checkpoint of the one before.
+inline RunOutcome run_in_pieces(const RunConfig& config, const std::filesystem::path& out, int& pieces) {
+  for (pieces = 1; pieces < 100; ++pieces) {
+    int boundaries = 0;
+    // The first boundary is the start itself.
+    const RunOutcome outcome = run_once(config, out, [&] { return ++boundaries > 1 ? SIGTERM : 0; });
+    if (outcome.signal == 0) return outcome;
+    EXPECT_EQ(outcome.signal, SIGTERM);
+    EXPECT_EQ(outcome.result["status"], "interrupted");
+  }
+  ADD_FAILURE() << "the run does not come to an end";
+  return {};
 }
 
 }  // namespace batchplus::testing
