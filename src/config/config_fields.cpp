@@ -187,6 +187,9 @@ const std::vector<ConfigField>& config_fields() {
            number("split_seed", &C::split_seed, kNotNegative,
                   "chooses the samples of the limits and the validation set"),
            choice("augment", &C::augment, {"auto", "none", "standard"}, "mirroring and 4-pixel padded crops"),
+           younger(number("cutout", &C::cutout, kNotNegative,
+                          "mask a square of so many pixels a side in every training image; 0: none"),
+                   "0"),
            text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
            choice(
                "sampling", &C::sampling, {"epoch", "independent", "sequential"},
@@ -233,10 +236,11 @@ const std::vector<ConfigField>& config_fields() {
            younger(number("label_smoothing", &C::label_smoothing, kBelowOne,
                           "what all classes share of a label's probability, in the training loss"),
                    "0"),
-           younger(number("average", &C::average, kBelowOne,
-                          "decay of a moving average of the weights, which is what is evaluated, measured and "
-                          "written; 0: none"),
-                   "0"),
+           younger(
+               number("average", &C::average, kBelowOne,
+                      "decay of a moving average of the weights, which is what is evaluated, measured and "
+                      "written; 0: none"),
+               "0"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),

@@ -17,6 +17,7 @@ struct RunConfig {
   int64_t validation = 0;
   int64_t split_seed = 0;
   std::string augment = "auto";
+  int64_t cutout = 0;
   std::string normalize = "auto";
   std::string sampling = "epoch";
 

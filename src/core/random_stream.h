@@ -16,6 +16,7 @@ enum class RandomPurpose : uint8_t {
   kSplit = 4,
   kSyntheticData = 5,
   kMeasurement = 6,
+  kCutout = 7,
 };
 
 /// A counter-based random stream (Philox 4x32-10; Salmon et al. 2011), keyed by (seed, purpose, epoch,

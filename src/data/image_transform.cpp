@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/augmentation.h"
+#include "data/cutout.h"
 #include "kernels/for_this_cpu.h"
 #include "util/error.h"
 
@@ -41,8 +42,8 @@ void normalize_rgb(const uint8_t* in, int64_t plane, const float* scale, const f
 
 }  // namespace
 
-ImageTransform::ImageTransform(const Normalization& normalization, bool is_augmenting)
-    : is_augmenting_(is_augmenting) {
+ImageTransform::ImageTransform(const Normalization& normalization, bool is_augmenting, int64_t cutout)
+    : is_augmenting_(is_augmenting), cutout_(cutout) {
   for (size_t c = 0; c < normalization.mean.size(); ++c) {
     scale_.push_back(static_cast<float>(1 / (255 * normalization.std[c])));
     shift_.push_back(static_cast<float>(-normalization.mean[c] / normalization.std[c]));
@@ -81,6 +82,13 @@ void ImageTransform::apply_serially(const ImageSet& set, std::span<const int64_t
       normalize_planes(bytes, plane, target);
     } else {
       normalize_channels_last(bytes, plane, target);
+    }
+    if (cutout_ == 0) continue;
+    const Cutout where = draw_cutout(seed, epoch, indices[i], cutout_, height, width);
+    if (is_planar) {
+      cut_planes(where, channels, height, width, target);
+    } else {
+      cut_channels_last(where, channels, width, target);
     }
   }
 }

@@ -7,10 +7,11 @@
 namespace batchplus {
 
 /// Turns bytes into network input: augmentation, then normalisation (so padded pixels are normalised zeros,
-/// as RandomCrop -> ToTensor -> Normalize makes them).
+/// as RandomCrop -> ToTensor -> Normalize makes them), then cutout (so masked pixels are zeros themselves).
 class ImageTransform {
  public:
-  ImageTransform(const Normalization& normalization, bool is_augmenting);
+  /// `cutout`: the side of the square that is masked; 0: none.
+  ImageTransform(const Normalization& normalization, bool is_augmenting, int64_t cutout = 0);
 
   /// The samples of `set` at `indices` into `out`: [N,C,H,W] float32, contiguous or channels-last. What is
   /// drawn for a sample depends on (seed, epoch, its index) alone.
@@ -29,6 +30,7 @@ class ImageTransform {
   std::vector<float> scale_;
   std::vector<float> shift_;
   bool is_augmenting_;
+  int64_t cutout_;
 };
 
 }  // namespace batchplus

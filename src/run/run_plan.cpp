@@ -150,6 +150,10 @@ DataPlan resolve_data(const RunConfig& config, const DatasetInfo& dataset) {
   const bool is_augmented =
       meaning_of<bool>(config.augment, "augment",
                        {{"auto", dataset.is_augmented_by_default}, {"none", false}, {"standard", true}});
+  if (config.cutout > dataset.side) {
+    throw Error("the square is larger than the images",
+                {"cutout", std::to_string(config.cutout), fmt::format("give at most {}", dataset.side)});
+  }
   const ViewOptions views{.train_limit = config.train_limit,
                           .test_limit = config.test_limit,
                           .validation = config.validation,
@@ -160,6 +164,7 @@ DataPlan resolve_data(const RunConfig& config, const DatasetInfo& dataset) {
           .views = views,
           .normalization = parse_normalization(config.normalize, dataset),
           .is_augmented = is_augmented,
+          .cutout = config.cutout,
           .sampling = meaning_of<Sampling>(config.sampling, "sampling",
                                            {{"epoch", Sampling::kEpoch},
                                             {"independent", Sampling::kIndependent},

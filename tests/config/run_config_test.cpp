@@ -49,8 +49,7 @@ TEST(ConfigFile, ChecksRanges) {
   for (const char* wrong :
        {"lr = 0", "lr = -1", "lr = nan", "lr = inf", "inner_batch = 0", "inner_batch = -5", "epochs = 0",
         "budget_epochs = -1", "weight_decay = -0.1", "momentum = nan", "beta1 = 1", "beta2 = -0.1",
-        "epsilon = 0", "label_smoothing = 1", "average = 1",
-        "seed = -1", "eval_every = 0"}) {
+        "epsilon = 0", "label_smoothing = 1", "average = 1", "seed = -1", "eval_every = 0"}) {
     expect_error([&] { read(wrong); }, {"out of range"});
   }
   expect_error([] { read("sampling = \"epcoh\""); }, {"did you mean 'epoch'?"});
@@ -91,7 +90,7 @@ TEST(Kernels, DecideTheResultAndLibtorchsLeaveItsTextAsBeforeTheChoice) {
 // A run that asks for nothing new has the id that it had before these keys.
 TEST(ConfigFields, OfBaselinesLeaveTheIdOfRunsWithoutThem) {
   const std::string text = result_toml(RunConfig());
-  for (const char* key : {"beta1", "beta2", "epsilon", "label_smoothing", "average"}) {
+  for (const char* key : {"beta1", "beta2", "epsilon", "label_smoothing", "average", "cutout"}) {
     EXPECT_THAT(text, Not(HasSubstr(std::string(key) + " ="))) << key;
   }
   RunConfig config;

@@ -31,7 +31,8 @@ TEST(WeightAverage, IsTheGeometricSumOverAllStepsInDouble) {
     weights.push_back(rig.weights().to(torch::kFloat64));
     means.push_back(buffer(rig, "bn2.running_mean").to(torch::kFloat64));
   });
-  for (const uint64_t seed : {1, 2, 3}) EXPECT_TRUE(method.run(random_outer_batch(32, 8, seed), 0, 0.1).is_finite);
+  for (const uint64_t seed : {1, 2, 3})
+    EXPECT_TRUE(method.run(random_outer_batch(32, 8, seed), 0, 0.1).is_finite);
   ASSERT_EQ(weights.size(), 13U);
 
   const auto expected = [](const std::vector<torch::Tensor>& values) {

@@ -47,7 +47,8 @@ TEST_P(EveryAddition, ChangesTheRunAndLastsThroughResumes) {
 INSTANTIATE_TEST_SUITE_P(
     Run, EveryAddition,
     ::testing::Values(Addition{"label_smoothing", [](RunConfig& config) { config.label_smoothing = 0.1; }},
-                      Addition{"average", [](RunConfig& config) { config.average = 0.9; }}),
+                      Addition{"average", [](RunConfig& config) { config.average = 0.9; }},
+                      Addition{"cutout", [](RunConfig& config) { config.cutout = 16; }}),
     [](const auto& instance) { return instance.param.name; });
 
 /// Of a run's weights.pt.
@@ -58,8 +59,7 @@ Evaluation evaluate_weights(const RunConfig& config, const std::filesystem::path
   const Model model = build_network(plan.network);
   const std::string file = (run / "weights.pt").string();
   load_weights(*model.module, read_weight_file(file), file);
-  return evaluate(model,
-                  samples_of(views.test, plan.data.normalization, torch::kCPU, model.memory_format));
+  return evaluate(model, samples_of(views.test, plan.data.normalization, torch::kCPU, model.memory_format));
 }
 
 TEST(Average, IsWhatIsEvaluatedAndWrittenWhileTheWeightsTrainOn) {

@@ -30,10 +30,9 @@ RunConfig constant_config(const std::string& method) {
 
 RunOutcome extend_run(RunConfig config, const fs::path& out, std::function<int()> stop_signal = nullptr) {
   config.out = out.string();
-  return run_training(config, {.is_quiet = true,
-                               .is_resuming = true,
-                               .is_extending = true,
-                               .stop_signal = std::move(stop_signal)});
+  return run_training(
+      config,
+      {.is_quiet = true, .is_resuming = true, .is_extending = true, .stop_signal = std::move(stop_signal)});
 }
 
 /// The run, config, identity and files are those of one that had asked for its length at once.

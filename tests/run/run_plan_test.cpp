@@ -139,6 +139,14 @@ TEST(RunPlan, AWarmUpHasTheDefaultsOfItsOwnMethod) {
   EXPECT_EQ(plan.method.estimator.coefficient.value(0), -0.5);
 }
 
+TEST(RunPlan, MasksNoSquareThatIsLargerThanTheImages) {
+  RunConfig config;
+  config.cutout = 32;
+  EXPECT_EQ(plan_of(config).data.cutout, 32);
+  config.cutout = 33;
+  expect_error([&] { plan_of(config); }, {"larger than the images", "cutout", "33", "32"});
+}
+
 TEST(RunPlan, TakesTheLimitsOffTheSamples) {
   RunConfig config;
   config.validation = 100;
