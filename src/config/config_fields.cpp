@@ -190,6 +190,12 @@ const std::vector<ConfigField>& config_fields() {
            younger(number("cutout", &C::cutout, kNotNegative,
                           "mask a square of so many pixels a side in every training image; 0: none"),
                    "0"),
+           younger(
+               number(
+                   "mixup", &C::mixup, kNotNegative,
+                   "mix the samples of an inner batch in pairs, by a share drawn from Beta(a, a) with this "
+                   "a; 0: not"),
+               "0"),
            text("normalize", &C::normalize, "auto, none, imagenet, or means/stds: M,M,M/S,S,S"),
            choice(
                "sampling", &C::sampling, {"epoch", "independent", "sequential"},

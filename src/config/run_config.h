@@ -18,6 +18,7 @@ struct RunConfig {
   int64_t split_seed = 0;
   std::string augment = "auto";
   int64_t cutout = 0;
+  double mixup = 0;
   std::string normalize = "auto";
   std::string sampling = "epoch";
 

@@ -17,6 +17,7 @@ enum class RandomPurpose : uint8_t {
   kSyntheticData = 5,
   kMeasurement = 6,
   kCutout = 7,
+  kMixup = 8,
 };
 
 /// A counter-based random stream (Philox 4x32-10; Salmon et al. 2011), keyed by (seed, purpose, epoch,

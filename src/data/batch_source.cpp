@@ -1,33 +1,41 @@
 #include "data/batch_source.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/random_stream.h"
+#include "data/mixup.h"
 #include "util/error.h"
 
 namespace batchplus {
 
 OuterBatch::OuterBatch(torch::Tensor images, torch::Tensor labels, int64_t inner_size,
-                       std::vector<uint64_t> replay_seeds)
+                       std::vector<uint64_t> replay_seeds, std::optional<Mixed> mixed)
     : images_(std::move(images)),
       labels_(std::move(labels)),
       inner_size_(inner_size),
-      replay_seeds_(std::move(replay_seeds)) {
+      replay_seeds_(std::move(replay_seeds)),
+      mixed_(std::move(mixed)) {
   BATCHPLUS_CHECK(static_cast<int64_t>(replay_seeds_.size()) == inner_batches() + (has_remainder() ? 1 : 0),
                   "one replay seed for each batch");
 }
 
 Batch OuterBatch::inner(int64_t t) const {
-  return slice(t * inner_size_, inner_size_, replay_seeds_[t]);
+  return slice(t, inner_size_);
 }
 
 Batch OuterBatch::remainder() const {
-  const int64_t used = inner_batches() * inner_size_;
-  return slice(used, size() - used, replay_seeds_.back());
+  return slice(inner_batches(), size() % inner_size_);
 }
 
-Batch OuterBatch::slice(int64_t begin, int64_t count, uint64_t replay_seed) const {
-  return {images_.narrow(0, begin, count), labels_.narrow(0, begin, count), replay_seed};
+Batch OuterBatch::slice(int64_t number, int64_t count) const {
+  const int64_t begin = number * inner_size_;
+  Batch batch{images_.narrow(0, begin, count), labels_.narrow(0, begin, count), replay_seeds_[number]};
+  if (mixed_) {
+    batch.partner_labels = mixed_->partner_labels.narrow(0, begin, count);
+    batch.label_share = mixed_->label_shares[number];
+  }
+  return batch;
 }
 
 BatchSource::BatchSource(ImageView view, ImageTransform transform, Options options)
@@ -75,6 +83,25 @@ void BatchSource::reserve(BatchBuffer& buffer) const {
   buffer.labels = torch::empty({outer_size_}, options.dtype(torch::kInt64));
 }
 
+std::optional<OuterBatch::Mixed> BatchSource::mix_inner_batches(int64_t i, const torch::Tensor& images,
+                                                                const torch::Tensor& labels) const {
+  if (options_.mixup == 0) return std::nullopt;
+  OuterBatch::Mixed mixed{torch::empty_like(labels), {}};
+  const int64_t size = labels.size(0);
+  for (int64_t begin = 0; begin < size; begin += options_.inner_size) {
+    const int64_t count = std::min(options_.inner_size, size - begin);
+    const Mixing mixing = draw_mixing(options_.mixup, options_.seed, static_cast<uint64_t>(epoch_),
+                                      static_cast<uint64_t>(i * outer_size_ + begin), count);
+    mix(mixing, images.narrow(0, begin, count));
+    for (int64_t s = 0; s < count; ++s) {
+      mixed.partner_labels.data_ptr<int64_t>()[begin + s] =
+          labels.data_ptr<int64_t>()[begin + mixing.partners[s]];
+    }
+    mixed.label_shares.push_back(mixing.share);
+  }
+  return mixed;
+}
+
 OuterBatch BatchSource::outer_batch(int64_t i) const {
   BatchBuffer buffer;
   return outer_batch(i, buffer);
@@ -95,6 +122,8 @@ OuterBatch BatchSource::outer_batch(int64_t i, BatchBuffer& buffer, Threads thre
   const auto transform = threads == Threads::kAll ? &ImageTransform::apply : &ImageTransform::apply_serially;
   (transform_.*transform)(view_.set, indices, options_.seed, static_cast<uint64_t>(epoch_), images);
 
+  std::optional<OuterBatch::Mixed> mixed = mix_inner_batches(i, images, labels);
+
   // Keyed by where the inner batch begins in the epoch: the same for every B that puts it there.
   std::vector<uint64_t> replay_seeds;
   for (int64_t begin = 0; begin < size; begin += options_.inner_size) {
@@ -105,7 +134,9 @@ OuterBatch BatchSource::outer_batch(int64_t i, BatchBuffer& buffer, Threads thre
   const auto on_device = [&](const torch::Tensor& tensor) {
     return tensor.to(options_.device, /*non_blocking=*/options_.device.is_cuda());
   };
-  return OuterBatch(on_device(images), on_device(labels), options_.inner_size, std::move(replay_seeds));
+  if (mixed) mixed->partner_labels = on_device(mixed->partner_labels);
+  return OuterBatch(on_device(images), on_device(labels), options_.inner_size, std::move(replay_seeds),
+                    std::move(mixed));
 }
 
 }  // namespace batchplus

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct Batch {
   torch::Tensor labels;
   /// Seeds dropout: the same batch meets the same masks whenever and wherever its gradient is taken.
   uint64_t replay_seed = 0;
+  /// With mixup, the labels of the samples that are mixed in: [N]; else undefined.
+  torch::Tensor partner_labels = {};
+  /// What each label counts; its partner counts the rest.
+  double label_share = 1;
 
   int64_t size() const { return images.size(0); }
 };
@@ -23,8 +28,15 @@ struct Batch {
 /// An outer batch I with its pixels drawn once; the inner batches are views of it.
 class OuterBatch {
  public:
+  /// How mixup mixed the inner batches, and the remainder last.
+  struct Mixed {
+    /// [B].
+    torch::Tensor partner_labels;
+    std::vector<double> label_shares;
+  };
+
   OuterBatch(torch::Tensor images, torch::Tensor labels, int64_t inner_size,
-             std::vector<uint64_t> replay_seeds);
+             std::vector<uint64_t> replay_seeds, std::optional<Mixed> mixed = std::nullopt);
 
   /// B.
   int64_t size() const { return images_.size(0); }
@@ -37,12 +49,14 @@ class OuterBatch {
   Batch remainder() const;
 
  private:
-  Batch slice(int64_t begin, int64_t count, uint64_t replay_seed) const;
+  /// The batch with that number: an inner one, or behind them the remainder.
+  Batch slice(int64_t number, int64_t count) const;
 
   torch::Tensor images_;
   torch::Tensor labels_;
   int64_t inner_size_;
   std::vector<uint64_t> replay_seeds_;
+  std::optional<Mixed> mixed_;
 };
 
 /// Host memory for an outer batch, allocated when first needed and then reused.
@@ -70,6 +84,8 @@ class BatchSource {
     Sampling sampling = Sampling::kEpoch;
     int64_t inner_size = 1;
     torch::Device device = torch::kCPU;
+    /// alpha of mixup; 0: none.
+    double mixup = 0;
     /// As the network wants its input.
     torch::MemoryFormat memory_format = torch::MemoryFormat::Contiguous;
   };
@@ -91,6 +107,9 @@ class BatchSource {
 
  private:
   std::vector<int64_t> positions(int64_t i) const;
+  /// Mixes the inner batches of the i-th outer batch in place.
+  std::optional<OuterBatch::Mixed> mix_inner_batches(int64_t i, const torch::Tensor& images,
+                                                     const torch::Tensor& labels) const;
   void reserve(BatchBuffer& buffer) const;
 
   ImageView view_;

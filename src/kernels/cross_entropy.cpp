@@ -11,12 +11,18 @@
 namespace batchplus::kernels {
 namespace {
 
-/// Of one sample; its gradient is divided by `samples`.
-double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t label, double smoothing,
+/// Of sample n; its gradient is divided by `samples`.
+double cross_entropy(int64_t samples, int64_t classes, const float* z, const Targets& targets, int64_t n,
                      double* exponentials, float* gradient) {
-  BATCHPLUS_CHECK(label >= 0 && label < classes, "a label is one of the classes");
+  const int64_t label = targets.labels[n];
+  const int64_t partner = targets.partners != nullptr ? targets.partners[n] : label;
+  for (const int64_t each : {label, partner})
+    BATCHPLUS_CHECK(each >= 0 && each < classes, "a label is one of the classes");
   const double largest = *std::max_element(z, z + classes);
-  const double common = smoothing / static_cast<double>(classes);
+  const double common = targets.smoothing / static_cast<double>(classes);
+  const double certain = 1 - targets.smoothing;
+  const double of_partner = partner != label ? 1 - targets.share : 0;
+  const double of_label = partner != label ? targets.share : 1;
   double sum = 0;
   for (int64_t k = 0; k < classes; ++k) {
     exponentials[k] = portable::exp(static_cast<double>(z[k]) - largest);
@@ -25,15 +31,18 @@ double cross_entropy(int64_t samples, int64_t classes, const float* z, int64_t l
   if (gradient != nullptr) {
     for (int64_t k = 0; k < classes; ++k) {
       const double probability = exponentials[k] / sum;
-      const double target = common + (k == label ? 1 - smoothing : 0);
+      const double target = common + certain * (k == label ? of_label : k == partner ? of_partner : 0);
       gradient[k] = static_cast<float>((probability - target) / static_cast<double>(samples));
     }
   }
-  const double of_label = static_cast<double>(z[label]) - largest;
-  if (smoothing == 0) return portable::log(sum) - of_label;
-  double of_all = 0;
-  for (int64_t k = 0; k < classes; ++k) of_all += static_cast<double>(z[k]) - largest;
-  return portable::log(sum) - ((1 - smoothing) * of_label + common * of_all);
+  double expected = of_label * (static_cast<double>(z[label]) - largest);
+  if (partner != label) expected += of_partner * (static_cast<double>(z[partner]) - largest);
+  if (targets.smoothing > 0) {
+    double of_all = 0;
+    for (int64_t k = 0; k < classes; ++k) of_all += static_cast<double>(z[k]) - largest;
+    expected = certain * expected + common * of_all;
+  }
+  return portable::log(sum) - expected;
 }
 
 }  // namespace
@@ -47,8 +56,7 @@ double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits,
     for (int64_t n = begin; n < end; ++n) {
       float* own = gradient != nullptr ? gradient + n * classes : nullptr;
       losses[static_cast<size_t>(n)] =
-          cross_entropy(samples, classes, logits + n * classes, targets.labels[n], targets.smoothing,
-                        exponentials.data(), own);
+          cross_entropy(samples, classes, logits + n * classes, targets, n, exponentials.data(), own);
     }
   });
   double sum = 0;

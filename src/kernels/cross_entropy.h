@@ -8,6 +8,10 @@ namespace batchplus::kernels {
 struct Targets {
   /// [samples]: the class that has q = 1 - smoothing, and its share of the smoothing.
   const int64_t* labels = nullptr;
+  /// [samples]: other labels that have a part of that probability; null: none.
+  const int64_t* partners = nullptr;
+  /// The labels' part; the partners have the rest.
+  double share = 1;
   /// What all classes share alike (Szegedy et al. 2016).
   double smoothing = 0;
 };

@@ -34,7 +34,7 @@ class Tally {
     const auto count = static_cast<double>(labels.size(0));
     const torch::Tensor predictions = logits.argmax(1);
     samples_ += labels.size(0);
-    loss_sum_ += mean_cross_entropy(logits, labels, kernels_).item<double>() * count;
+    loss_sum_ += mean_cross_entropy(logits, {labels}, kernels_).item<double>() * count;
     correct_ += predictions.eq(labels).sum().item<int64_t>();
     return predictions;
   }

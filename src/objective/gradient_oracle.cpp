@@ -53,8 +53,12 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   model_.module->train();
   torch::manual_seed(batch.replay_seed);
 
-  const torch::Tensor loss =
-      mean_cross_entropy(model_.forward(batch.images), batch.labels, kernels_, options_.label_smoothing);
+  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images),
+                                                {.labels = batch.labels,
+                                                 .partner_labels = batch.partner_labels,
+                                                 .label_share = batch.label_share,
+                                                 .smoothing = options_.label_smoothing},
+                                                kernels_);
   // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
   // cheaper than accumulating into zeroed memory.
   const GradientTarget target(parameters_, gradient);

@@ -17,35 +17,43 @@ using torch::autograd::variable_list;
 /// Has a first derivative only.
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& labels,
-                        double smoothing) {
+  static Tensor forward(AutogradContext* context, const Tensor& logits, const LossTargets& targets) {
     const Tensor z = logits.contiguous();
     const Tensor gradient = at::empty_like(z);
-    const Tensor own_labels = labels.contiguous();
-    const double loss = kernels::mean_cross_entropy(
-        z.size(0), z.size(1), kernels::data_of(z),
-        {.labels = own_labels.data_ptr<int64_t>(), .smoothing = smoothing}, kernels::data_of(gradient));
+    const Tensor labels = targets.labels.contiguous();
+    const bool has_partners = targets.partner_labels.defined();
+    const Tensor partners = has_partners ? targets.partner_labels.contiguous() : labels;
+    const kernels::Targets of_kernel{.labels = labels.data_ptr<int64_t>(),
+                                     .partners = has_partners ? partners.data_ptr<int64_t>() : nullptr,
+                                     .share = targets.label_share,
+                                     .smoothing = targets.smoothing};
+    const double loss = kernels::mean_cross_entropy(z.size(0), z.size(1), kernels::data_of(z), of_kernel,
+                                                    kernels::data_of(gradient));
     context->save_for_backward({gradient});
     const Tensor result = at::empty({}, z.options());
     *kernels::data_of(result) = static_cast<float>(loss);
     return result;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    return {context->get_saved_variables()[0] * gradients[0], Tensor(), Tensor()};
+    return {context->get_saved_variables()[0] * gradients[0], Tensor()};
   }
 };
 
+Tensor mean_cross_entropy_aten(const Tensor& logits, const Tensor& labels, double smoothing) {
+  if (smoothing == 0) return at::nll_loss(at::log_softmax(logits, 1), labels);
+  constexpr int64_t kIgnoreNone = -100;
+  return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, kIgnoreNone, smoothing);
+}
+
 }  // namespace
 
-torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, Kernels kernels,
-                                 double smoothing) {
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const LossTargets& targets, Kernels kernels) {
   if (kernels != Kernels::kAten && kernels::are_available() && kernels::take(logits))
-    return CrossEntropyFunction::apply(logits, labels, smoothing);
-  if (smoothing > 0) {
-    return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, /*ignore_index=*/-100,
-                                  smoothing);
-  }
-  return at::nll_loss(at::log_softmax(logits, 1), labels);
+    return CrossEntropyFunction::apply(logits, targets);
+  const Tensor loss = mean_cross_entropy_aten(logits, targets.labels, targets.smoothing);
+  if (!targets.partner_labels.defined()) return loss;
+  const Tensor of_partners = mean_cross_entropy_aten(logits, targets.partner_labels, targets.smoothing);
+  return targets.label_share * loss + (1 - targets.label_share) * of_partners;
 }
 
 // log sum_k exp(z_k) - z_label. libtorch 1.13 has no forward derivative of log_softmax's and nll_loss's

@@ -37,6 +37,7 @@ RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device devic
               .sampling = plan.data.sampling,
               .inner_size = plan.method.sizes.inner_batch,
               .device = device,
+              .mixup = plan.data.mixup,
               .memory_format = model.memory_format}),
       batches(source) {
   if (plan.warmup_method) warmup_method.emplace(build_method(*plan.warmup_method, oracle));

@@ -165,6 +165,7 @@ DataPlan resolve_data(const RunConfig& config, const DatasetInfo& dataset) {
           .normalization = parse_normalization(config.normalize, dataset),
           .is_augmented = is_augmented,
           .cutout = config.cutout,
+          .mixup = config.mixup,
           .sampling = meaning_of<Sampling>(config.sampling, "sampling",
                                            {{"epoch", Sampling::kEpoch},
                                             {"independent", Sampling::kIndependent},

@@ -23,6 +23,8 @@ struct DataPlan {
   bool is_augmented = false;
   /// Side of the square that is masked in training images; 0: none.
   int64_t cutout = 0;
+  /// alpha of mixup; 0: none.
+  double mixup = 0;
   Sampling sampling = Sampling::kEpoch;
   /// After the limits.
   int64_t train_samples = 0;

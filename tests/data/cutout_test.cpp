@@ -31,7 +31,7 @@ TEST(Cutout, IsASquareAroundAPixelDrawnEvenlyAsFarAsItLiesWithin) {
   }
   double chi_square = 0;
   for (const int count : centres) chi_square += (count - 1000.0) * (count - 1000.0) / 1000.0;
-  EXPECT_LT(chi_square, 134.7);  // the 99.9 % quantile with 87 degrees of freedom; the seed is fixed
+  EXPECT_LT(chi_square, 133.5);  // the 99.9 % quantile with 87 degrees of freedom; the seed is fixed
 }
 
 TEST(Cutout, DependsOnSeedEpochAndSampleAlone) {

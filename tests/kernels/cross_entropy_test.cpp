@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "support/threads.h"
 
@@ -54,6 +55,31 @@ TEST(CrossEntropy, OfSmoothedLabelsIsThatOfLibtorchInDoublePrecision) {
       EXPECT_NEAR(run(c, gradient, smoothing), exact, 1e-13 * (1 + exact));
       EXPECT_LE((gradient - exact_gradient).abs().max().item<double>(), 6e-8 / 37);
       EXPECT_EQ(run(c, {}, smoothing), run(c, gradient, smoothing));
+    }
+  }
+}
+
+TEST(CrossEntropy, OfMixedLabelsIsTheMixtureOfBothLosses) {
+  for (const int64_t classes : {2, 10}) {  // labels often meet themselves
+    for (const double smoothing : {0.0, 0.1}) {
+      const Case c = make_case(37, classes, 5);
+      const at::Tensor partners = c.labels.flip(0).contiguous();
+      constexpr double kShare = 0.3;
+      const at::Tensor logits = c.logits.to(at::kDouble).requires_grad_();
+      const auto loss = [&](const at::Tensor& labels) {
+        return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Mean, -100, smoothing);
+      };
+      const at::Tensor exact = kShare * loss(c.labels) + (1 - kShare) * loss(partners);
+      const at::Tensor exact_gradient = torch::autograd::grad({exact}, {logits})[0];
+      const at::Tensor gradient = at::full_like(c.logits, NAN);
+      const double mixed = mean_cross_entropy(37, classes, c.logits.data_ptr<float>(),
+                                              {.labels = c.labels.data_ptr<int64_t>(),
+                                               .partners = partners.data_ptr<int64_t>(),
+                                               .share = kShare,
+                                               .smoothing = smoothing},
+                                              gradient.data_ptr<float>());
+      EXPECT_NEAR(mixed, exact.item<double>(), 1e-13 * (1 + exact.item<double>()));
+      EXPECT_LE((gradient - exact_gradient).abs().max().item<double>(), 6e-8 / 37);
     }
   }
 }

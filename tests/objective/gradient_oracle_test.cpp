@@ -26,7 +26,7 @@ double loss_in_double(const Batch& batch, const FlatParameters& parameters, cons
   x = at::relu(at::addmm(p[1], x, p[0].t()));
   x = at::relu(at::addmm(p[3], x, p[2].t()));
   x = at::addmm(p[5], x, p[4].t());
-  return mean_cross_entropy(x, batch.labels, Kernels::kAten).item<double>();
+  return mean_cross_entropy(x, {batch.labels}, Kernels::kAten).item<double>();
 }
 
 TEST(GradientOracle, EqualsCentralDifferencesInDouble) {
@@ -75,6 +75,21 @@ TEST(GradientOracle, TrainsSmoothedLabelsAsLibtorchHasThemWithAllKernels) {
     EXPECT_LT(largest_difference(gradient, expected), 1e-7);  // some roundings of numbers of order 0.1
     EXPECT_NEAR(smoothing.take_mean_loss(), loss.item<double>(), 1e-6);
     EXPECT_GT(largest_difference(gradient, rig.gradient(batch)), 1e-3);
+  }
+}
+
+TEST(GradientOracle, TrainsTheMixtureOfTwoLabelsWithAllKernels) {
+  Batch batch = random_outer_batch(8, 8).inner(0);
+  Batch other = batch;
+  other.labels = batch.labels.flip(0);
+  for (const Kernels kernels : {Kernels::kFast, Kernels::kAten}) {
+    Rig rig(testing::small_mlp());
+    use_kernels(*rig.model.module, kernels);
+    const torch::Tensor expected = 0.3 * rig.gradient(batch) + 0.7 * rig.gradient(other);
+    Batch mixed = batch;
+    mixed.partner_labels = other.labels;
+    mixed.label_share = 0.3;
+    EXPECT_LT(largest_difference(rig.gradient(mixed), expected), 1e-7);  // roundings of numbers of order 0.1
   }
 }
 
@@ -158,7 +173,7 @@ TEST(GradientOracle, ReportsTheMeanLossSinceTheLastCall) {
   rig.gradient(outer.inner(0));
   rig.gradient(outer.remainder());
   const auto loss = [&](const Batch& batch) {
-    return mean_cross_entropy(rig.model.forward(batch.images), batch.labels, kernels_of(rig.model))
+    return mean_cross_entropy(rig.model.forward(batch.images), {batch.labels}, kernels_of(rig.model))
         .item<double>();
   };
   EXPECT_NEAR(rig.oracle.take_mean_loss(), (8 * loss(outer.inner(0)) + 4 * loss(outer.remainder())) / 12,

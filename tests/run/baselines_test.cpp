@@ -48,7 +48,17 @@ INSTANTIATE_TEST_SUITE_P(
     Run, EveryAddition,
     ::testing::Values(Addition{"label_smoothing", [](RunConfig& config) { config.label_smoothing = 0.1; }},
                       Addition{"average", [](RunConfig& config) { config.average = 0.9; }},
-                      Addition{"cutout", [](RunConfig& config) { config.cutout = 16; }}),
+                      Addition{"cutout", [](RunConfig& config) { config.cutout = 16; }},
+                      Addition{"mixup", [](RunConfig& config) { config.mixup = 0.5; }},
+                      Addition{"all_of_them",
+                               [](RunConfig& config) {
+                                 config.label_smoothing = 0.1;
+                                 config.average = 0.9;
+                                 config.cutout = 16;
+                                 config.mixup = 0.5;
+                                 config.update_rule = "adamw";
+                                 config.outer_batch = "25";  // a remainder of 5
+                               }}),
     [](const auto& instance) { return instance.param.name; });
 
 /// Of a run's weights.pt.
