@@ -137,6 +137,39 @@ TEST(Train, GoesOnWithTheKernelsOfTheRun) {
 }
 
 // What is in an event file is checked by tests/store/event_file_test.cpp.
+TEST(Train, ExtendsARunToMoreEpochsOrSaysWhyNot) {
+  const Scratch scratch;
+  const std::string run = (scratch / "run").string();
+  const json whole =
+      result_of(batchplus({"train", "--train-limit", "640", "--test-limit", "200", "--inner-batch", "64",
+                           "--epochs", "3", "--average", "0.9", "--quiet", "--json"}));
+  result_of(train({"--average", "0.9", "--out", run}));
+  const std::vector<std::string> extend = {"train",   "--resume", "--out",   run,
+                                           "--quiet", "--json",   "--extend"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = extend;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return batchplus(arguments);
+  };
+  const json longer = result_of(with({"3"}));
+  EXPECT_EQ(longer["epochs"], 3);
+  EXPECT_EQ(longer["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_THAT(read_file(scratch / "run" / "config.toml"), HasSubstr("epochs = 3\n"));
+
+  const auto refuse = [](const ProcessResult& process, const std::string& words) {
+    EXPECT_EQ(process.exit_code, 2);
+    EXPECT_THAT(process.output, HasSubstr(words));
+  };
+  refuse(with({"1"}), "--extend");
+  refuse(with({"two"}), "--extend");
+  refuse(with({"4", "--epochs", "5"}), "--epochs");
+  refuse(batchplus({"train", "--out", run, "--extend", "4"}), "--resume");
+  fs::remove_all(run);
+  refuse(with({"4"}), "no run to extend");
+  result_of(train({"--schedule", "cosine", "--out", run}));
+  refuse(with({"4"}), "--schedule");
+}
+
 TEST(Train, WritesEventsForTensorBoard) {
   const Scratch scratch;
   const json plain = result_of(train({}));
