@@ -52,4 +52,29 @@ struct BatchNormBackward {
 /// Two passes over memory: the gradient with respect to x depends on two sums over all pixels.
 void batch_norm_backward(const BatchNormBackward& pass);
 
+/// The backward pass of a BatchNorm whose moments are held fixed, an affine map, and of the sum and max
+/// behind it. One pass over memory.
+struct FixedBatchNormBackward {
+  ConstMaps x;
+  ConstMaps y_gradient;
+  ReluMask mask = ReluMask::kNone;
+  /// For kFromOutput.
+  ConstMaps y;
+  /// As above.
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  const float* mean = nullptr;
+  const float* inverse_std = nullptr;
+
+  /// What is computed where there is memory for it: the gradients with respect to x (added to what is there
+  /// with is_adding) and to the addend, and each sample's with respect to weight and bias: [samples,
+  /// channels].
+  Maps x_gradient;
+  bool is_adding = false;
+  Maps addend_gradient;
+  float* sample_weights = nullptr;
+  float* sample_biases = nullptr;
+};
+void fixed_batch_norm_backward(const FixedBatchNormBackward& pass);
+
 }  // namespace batchplus::kernels

@@ -71,11 +71,13 @@ void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeome
                           const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& y_gradient,
                           const ConvolutionGradients& gradients) {
   const TracedCall traced([&] {
-    const int convolutions = gradients.input.data != nullptr ? 2 : 1;
+    const int convolutions =
+        (gradients.input.data != nullptr ? 1 : 0) + (gradients.filters.data != nullptr ? 1 : 0);
     return work_of(algorithm, geometry, x.maps, w, y_gradient, convolutions, "backward");
   });
   const bool is_unfolded = algorithm == ConvolutionAlgorithm::kUnfolded;
-  if (is_unfolded && takes_images(geometry, x) && gradients.input.data == nullptr) {
+  const bool is_for_filters = gradients.input.data == nullptr && gradients.filters.data != nullptr;
+  if (is_unfolded && is_for_filters && takes_images(geometry, x)) {
     image_filters_gradient(geometry, x, y_gradient, gradients.filters);
     if (gradients.bias != nullptr) channel_sums(y_gradient, gradients.bias);
   } else if (is_unfolded) {

@@ -104,6 +104,37 @@ Range inside(int64_t k, int64_t stride, int64_t padding, int64_t in, int64_t out
   return range;
 }
 
+/// Some rows of the output pixels: in the two matrices they start `p_step` and `q_step` floats apart, and
+/// neighbouring pixels lie `stride` floats and one float apart.
+struct PixelRows {
+  int64_t rows;
+  int64_t columns;
+  int64_t p_step;
+  int64_t q_step;
+  int64_t stride;
+};
+
+/// The sum over the rows' pixels of p q.
+HWY_INLINE float dot(const PixelRows& over, const float* p, const float* q) {
+  if (over.stride != 1) {
+    float sum = 0;
+    for (int64_t v = 0; v < over.rows; ++v, p += over.p_step, q += over.q_step) {
+      for (int64_t u = 0; u < over.columns; ++u) sum += p[u * over.stride] * q[u];
+    }
+    return sum;
+  }
+  Vector sum = hn::Zero(kEight);
+  const int64_t whole = over.columns / kLanes * kLanes;
+  const auto mask = hn::FirstN(kEight, static_cast<size_t>(over.columns - whole));
+  for (int64_t v = 0; v < over.rows; ++v, p += over.p_step, q += over.q_step) {
+    for (int64_t u = 0; u < whole; u += kLanes)
+      sum = hn::MulAdd(hn::LoadU(kEight, p + u), hn::LoadU(kEight, q + u), sum);
+    if (whole == over.columns) continue;
+    sum = hn::MulAdd(hn::MaskedLoad(mask, kEight, p + whole), hn::MaskedLoad(mask, kEight, q + whole), sum);
+  }
+  return simd::sum_eight(sum);
+}
+
 /// sum_{t,s} gradient_gram[t][s] * pixel_gram[t + tap][s + tap] for one tap of the kernel.
 double add_tap(const ConvolutionShape& shape, int64_t ky, int64_t kx, const float* pixel_gram,
                const float* gradient_gram) {
@@ -112,18 +143,17 @@ double add_tap(const ConvolutionShape& shape, int64_t ky, int64_t kx, const floa
   const auto pixel = [&](int64_t y, int64_t x) {
     return (y * shape.stride + ky - shape.padding) * shape.width + x * shape.stride + kx - shape.padding;
   };
+  const PixelRows over{rows.end - rows.begin, columns.end - columns.begin, shape.stride * shape.width,
+                       shape.out_width, shape.stride};
+  if (over.rows == 0 || over.columns == 0) return 0;
   double total = 0;
   for (int64_t y = rows.begin; y < rows.end; ++y) {
     for (int64_t x = columns.begin; x < columns.end; ++x) {
       const float* of_pixel = pixel_gram + pixel(y, x) * shape.in_pixels();
       const float* of_gradient = gradient_gram + (y * shape.out_width + x) * shape.out_pixels();
-      for (int64_t v = rows.begin; v < rows.end; ++v) {
-        const float* p = of_pixel + pixel(v, columns.begin);
-        const float* q = of_gradient + v * shape.out_width + columns.begin;
-        float part = 0;
-        for (int64_t u = 0; u < columns.end - columns.begin; ++u) part += p[u * shape.stride] * q[u];
-        total += part;
-      }
+      const int64_t first = rows.begin * shape.out_width + columns.begin;
+      total +=
+          static_cast<double>(dot(over, of_pixel + pixel(rows.begin, columns.begin), of_gradient + first));
     }
   }
   return total;

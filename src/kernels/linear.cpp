@@ -151,6 +151,27 @@ void multiply_in_blocks(ProductShape shape, int64_t a_step, const float* a, cons
   }
 }
 
+/// The columns of the weights' gradient from `begin` on.
+void weight_gradient_columns(const LinearShape& shape, const LinearBackward& pass, const float* g,
+                             int64_t begin, int64_t width) {
+  // A block of x in one piece: rows of many kilobytes would share the same lines of the cache.
+  float* block = block_scratch.floats(shape.samples * width);
+  for (int64_t n = 0; n < shape.samples; ++n)
+    std::copy_n(pass.x + n * shape.in + begin, width, block + n * width);
+  multiply_in_blocks({.rows = shape.out,
+                      .columns = width,
+                      .depth = shape.samples,
+                      .a_stride = shape.out,
+                      .b_stride = width,
+                      .c_stride = shape.in,
+                      .is_a_transposed = true},
+                     shape.out, g, block, pass.weight_gradient + begin);
+}
+
+int is_wanted(const float* gradient) {
+  return gradient != nullptr ? 1 : 0;
+}
+
 /// Of one product, or of the two that compute both gradients. Each has a matrix as large as x, and weights.
 KernelWork work_of(const LinearShape& shape, int products, const char* format) {
   const int64_t floats = shape.samples * shape.out + products * (shape.samples + shape.out) * shape.in;
@@ -172,8 +193,10 @@ void linear_forward(const LinearShape& shape, const float* x, const float* weigh
 }
 
 void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
-  const TracedCall traced(
-      [&] { return work_of(shape, pass.x_gradient != nullptr ? 2 : 1, "linear {} to {}, backward"); });
+  const TracedCall traced([&] {
+    return work_of(shape, is_wanted(pass.x_gradient) + is_wanted(pass.weight_gradient),
+                   "linear {} to {}, backward");
+  });
   const float* g = masked_gradient(shape, pass);
   constexpr int64_t kBlock = 64;
   const int64_t blocks = (shape.in + kBlock - 1) / kBlock;
@@ -181,18 +204,7 @@ void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
   at::parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin * kBlock; i < std::min(end * kBlock, shape.in); i += kBlock) {
       const int64_t width = std::min(kBlock, shape.in - i);
-      // A block of x in one piece: rows of many kilobytes would share the same lines of the cache.
-      float* block = block_scratch.floats(shape.samples * width);
-      for (int64_t n = 0; n < shape.samples; ++n)
-        std::copy_n(pass.x + n * shape.in + i, width, block + n * width);
-      multiply_in_blocks({.rows = shape.out,
-                          .columns = width,
-                          .depth = shape.samples,
-                          .a_stride = shape.out,
-                          .b_stride = width,
-                          .c_stride = shape.in,
-                          .is_a_transposed = true},
-                         shape.out, g, block, pass.weight_gradient + i);
+      if (pass.weight_gradient != nullptr) weight_gradient_columns(shape, pass, g, i, width);
       if (pass.x_gradient == nullptr) continue;
       multiply_in_blocks({.rows = shape.samples,
                           .columns = width,

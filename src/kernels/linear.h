@@ -15,8 +15,8 @@ struct LinearShape {
 void linear_forward(const LinearShape& shape, const float* x, const float* weight, const float* bias,
                     bool is_relu, float* y);
 
-/// The gradients from that of y, which counts only where `y` > 0 (null: everywhere). x_gradient and
-/// bias_gradient may be null.
+/// The gradients from that of y, which counts only where `y` > 0 (null: everywhere). A gradient that is null
+/// is not wanted.
 struct LinearBackward {
   const float* x = nullptr;
   const float* weight = nullptr;

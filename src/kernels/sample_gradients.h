@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include "kernels/maps.h"
 
 namespace batchplus::kernels {
 
@@ -32,9 +32,14 @@ struct ConvolutionBatch {
 /// and it is added to the sum. So the norms cost no more than the sum alone.
 ///   sum: [out,kernel,kernel,in] is overwritten with the sum over the samples
 ///   squared_norms: [N]
-/// The bits depend on the number of threads, which share the samples.
+/// The same bits for any number of threads and on every processor, as of the others below.
 void form_sample_gradients(const ConvolutionShape& shape, const ConvolutionBatch& batch, float* sum,
                            double* squared_norms);
+
+/// The same for a convolution of 3x3 with stride 1 and padding 1, by Winograd's transforms: a quarter of the
+/// products, and each sample's gradient is transformed back.
+void winograd_sample_gradients(const ConstMaps& x, const ConstMaps& g, const Filters& sum,
+                               double* squared_norms);
 
 /// The norms without the gradients: with patches X_t and output gradients G_t of the output pixels t,
 ///   ||sum_t G_t X_t^T||^2 = sum_{t,s} <G_t, G_s> <X_t, X_s>,

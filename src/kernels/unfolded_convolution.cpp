@@ -284,6 +284,64 @@ struct FilterSums {
   }
 };
 
+/// Pixels of maps as the rows of a matrix.
+Rows rows_from(const ConstMaps& maps, int64_t pixel) {
+  return {maps.data + pixel * maps.stride, maps.stride};
+}
+
+/// The gradients with respect to filters and, where wanted, maps.
+void backward_with_filters(const Patches& patches, const ConstFilters& w, const ConstMaps& g,
+                           const InputsGradient& inputs, const Filters& gradient) {
+  const int64_t columns = patches.stride();
+  const Parts parts = filter_sum_parts(g.samples, w);
+  const FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns,
+                        parts.number()};
+  const auto rows_of = [&](int64_t pixel) { return rows_from(g, pixel); };
+  if (parts.number() == 1) {
+    // All threads gather the patches of a block of samples, then each sums some of the filters over them.
+    constexpr int64_t kFloats = int64_t{4} << 20;
+    const int64_t block =
+        std::max<int64_t>(1, kFloats / (g.pixels() * round_up(patches.depth(), simd::kMostLanes)));
+    for (int64_t first = 0; first < g.samples; first += block) {
+      const int64_t last = std::min(first + block, g.samples);
+      const int64_t begin_pixel = first * g.pixels();
+      const int64_t pixels = (last - first) * g.pixels();
+      float* shared = patch_scratch.floats(pixels * columns);
+      at::parallel_for(first, last, 1, [&](int64_t begin, int64_t end) {
+        for_blocks(begin * g.pixels(), end * g.pixels(), patches.depth(), [&](int64_t from, int64_t to) {
+          patches.gather_into(from, to, shared + (from - begin_pixel) * columns);
+          if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
+        });
+      });
+      add_gradient_by_filters(rows_of(begin_pixel), w.out, {shared, columns}, columns, pixels, first > 0,
+                              sums.data);
+    }
+  } else {
+    at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        bool is_accumulating = false;
+        for_blocks(parts.begin(part) * g.pixels(), parts.end(part) * g.pixels(), patches.depth(),
+                   [&](int64_t from, int64_t to) {
+                     const Rows rows = patches.gather(from, to);
+                     add_gradient(rows_of(from), 0, w.out, rows, columns, to - from, is_accumulating,
+                                  sums.part(part));
+                     is_accumulating = true;
+                     if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
+                   });
+      }
+    });
+  }
+  sums.write_to(gradient);
+}
+
+/// The gradient with respect to maps alone.
+void backward_of_inputs(const Patches& patches, const ConstMaps& g, const InputsGradient& inputs) {
+  at::parallel_for(0, g.samples, 1, [&](int64_t begin, int64_t end) {
+    for_blocks(begin * g.pixels(), end * g.pixels(), patches.depth(),
+               [&](int64_t from, int64_t to) { inputs.compute(patches, rows_from(g, from), from, to); });
+  });
+}
+
 }  // namespace
 
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
@@ -321,46 +379,11 @@ void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInp
                        const ConstMaps& g, const ConvolutionGradients& gradients) {
   const Patches patches(geometry, x, {nullptr, g.samples, g.height, g.width, g.channels, g.stride});
   const InputsGradient inputs(patches, w, gradients.input);
-  const int64_t columns = patches.stride();
-  const Parts parts = filter_sum_parts(g.samples, w);
-  const FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns,
-                        parts.number()};
-  const auto rows_of = [&](int64_t pixel) { return Rows{g.data + pixel * g.stride, g.stride}; };
-  if (parts.number() == 1) {
-    // All threads gather the patches of a block of samples, then each sums some of the filters over them.
-    constexpr int64_t kFloats = int64_t{4} << 20;
-    const int64_t block =
-        std::max<int64_t>(1, kFloats / (g.pixels() * round_up(patches.depth(), simd::kMostLanes)));
-    for (int64_t first = 0; first < g.samples; first += block) {
-      const int64_t last = std::min(first + block, g.samples);
-      const int64_t begin_pixel = first * g.pixels();
-      const int64_t pixels = (last - first) * g.pixels();
-      float* shared = patch_scratch.floats(pixels * columns);
-      at::parallel_for(first, last, 1, [&](int64_t begin, int64_t end) {
-        for_blocks(begin * g.pixels(), end * g.pixels(), patches.depth(), [&](int64_t from, int64_t to) {
-          patches.gather_into(from, to, shared + (from - begin_pixel) * columns);
-          if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
-        });
-      });
-      add_gradient_by_filters(rows_of(begin_pixel), w.out, {shared, columns}, columns, pixels, first > 0,
-                              sums.data);
-    }
-  } else {
-    at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        bool is_accumulating = false;
-        for_blocks(parts.begin(part) * g.pixels(), parts.end(part) * g.pixels(), patches.depth(),
-                   [&](int64_t from, int64_t to) {
-                     const Rows rows = patches.gather(from, to);
-                     add_gradient(rows_of(from), 0, w.out, rows, columns, to - from, is_accumulating,
-                                  sums.part(part));
-                     is_accumulating = true;
-                     if (inputs.is_wanted()) inputs.compute(patches, rows_of(from), from, to);
-                   });
-      }
-    });
+  if (gradients.filters.data != nullptr) {
+    backward_with_filters(patches, w, g, inputs, gradients.filters);
+  } else if (inputs.is_wanted()) {
+    backward_of_inputs(patches, g, inputs);
   }
-  sums.write_to(gradients.filters);
   if (gradients.bias != nullptr) channel_sums(g, gradients.bias);
 }
 

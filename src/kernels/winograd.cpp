@@ -102,24 +102,12 @@ class Winograd {
 
   void backward(const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& g,
                 const ConvolutionGradients& gradients) const {
-    const int64_t in = round_up(w.in, kLanes);
-    const int64_t filter_floats = kPoints * w.out * in;
-    // With few samples there would be few parts.
-    const bool is_large =
-        kPoints * w.out * round_up(w.in, simd::kMostLanes) >= kLargeFilters || grid_.samples < kMostParts;
-    const Parts parts(grid_.samples, is_large ? 1 : kMostParts);
-    float* sums = gradient_scratch.floats(parts.number() * filter_floats);
     const InputsGradient inputs(w, gradients.input);
-    if (is_large) {
-      backward_by_points(x, w, g, inputs, sums);
-    } else {
-      at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
-        for (int64_t part = begin; part < end; ++part)
-          backward_of_samples(x, w, g, inputs, parts.begin(part), parts.end(part),
-                              sums + part * filter_floats);
-      });
+    if (gradients.filters.data != nullptr) {
+      backward_with_filters(x, w, g, inputs, gradients.filters);
+    } else if (inputs.is_wanted()) {
+      backward_of_inputs(w, g, inputs);
     }
-    FilterTransforms<kTile>::transform_back(sums, parts.number(), in, gradients.filters);
     if (gradients.bias != nullptr) channel_sums(g, gradients.bias);
   }
 
@@ -142,6 +130,52 @@ class Winograd {
     PanelLayout layout;
     float* u = nullptr;
   };
+
+  void backward_with_filters(const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& g,
+                             const InputsGradient& inputs, const Filters& gradient) const {
+    const int64_t in = round_up(w.in, kLanes);
+    const int64_t filter_floats = kPoints * w.out * in;
+    // With few samples there would be few parts.
+    const bool is_large =
+        kPoints * w.out * round_up(w.in, simd::kMostLanes) >= kLargeFilters || grid_.samples < kMostParts;
+    const Parts parts(grid_.samples, is_large ? 1 : kMostParts);
+    float* sums = gradient_scratch.floats(parts.number() * filter_floats);
+    if (is_large) {
+      backward_by_points(x, w, g, inputs, sums);
+    } else {
+      at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part)
+          backward_of_samples(x, w, g, inputs, parts.begin(part), parts.end(part),
+                              sums + part * filter_floats);
+      });
+    }
+    FilterTransforms<kTile>::transform_back(sums, parts.number(), in, gradient);
+  }
+
+  /// The gradient with respect to the maps alone.
+  void backward_of_inputs(const ConstFilters& w, const ConstMaps& g, const InputsGradient& inputs) const {
+    if (kPoints * inputs.layout.floats() < kLargeFilters) {
+      at::parallel_for(0, grid_.samples, 1, [&](int64_t begin, int64_t end) {
+        for_blocks(w, begin, end, [&](const TileRange& block) {
+          const Points v = make_points(input_scratch, kPoints, block.size(), w.in);
+          const Points m = make_points(output_scratch, kPoints, block.size(), w.out);
+          tiles_.gradients(g, block, block.begin, m);
+          inputs.multiply(m, v, block.size(), 0, kPoints);
+          tiles_.inputs_back(v, block, block.begin, inputs.maps);
+        });
+      });
+      return;
+    }
+    for_large_blocks(w, [&](const TileRange& block) {
+      const Points v = make_points(input_scratch, kPoints, block.size(), w.in);
+      const Points m = make_points(output_scratch, kPoints, block.size(), w.out);
+      for_samples(block, [&](const TileRange& tiles) { tiles_.gradients(g, tiles, block.begin, m); });
+      at::parallel_for(0, kPoints, 1,
+                       [&](int64_t begin, int64_t end) { inputs.multiply(m, v, block.size(), begin, end); });
+      for_samples(block,
+                  [&](const TileRange& tiles) { tiles_.inputs_back(v, tiles, block.begin, inputs.maps); });
+    });
+  }
 
   /// Sums of the filters' gradients over some samples, on one thread.
   void backward_of_samples(const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& g,

@@ -74,8 +74,8 @@ struct PixelTable {
   }
 };
 
-thread_local Scratch page_scratch;
-thread_local Scratch sample_scratch;
+inline thread_local Scratch page_scratch;
+inline thread_local Scratch sample_scratch;
 
 /// A page for the pixels outside.
 HWY_INLINE float* zeros(int64_t channels) {

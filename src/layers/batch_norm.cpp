@@ -8,6 +8,7 @@
 
 #include "kernels/batch_norm.h"
 #include "kernels/tensors.h"
+#include "layers/fixed_batch_norm.h"
 #include "layers/function.h"
 
 namespace batchplus {
@@ -17,13 +18,6 @@ using namespace function;
 using kernels::data_of;
 using kernels::kChannelsLast;
 using kernels::maps_of;
-
-kernels::ScaleShift scale_shift_of(const BatchNormCoefficients& by, const Tensor& shortcut, bool is_relu) {
-  return {.scale = by.scale(),
-          .shift = by.shift(),
-          .addend = shortcut.defined() ? maps_of(shortcut) : kernels::Maps{},
-          .is_relu = is_relu};
-}
 
 class BatchNormFunction : public Function<BatchNormFunction> {
  public:
@@ -37,7 +31,7 @@ class BatchNormFunction : public Function<BatchNormFunction> {
     move_running(parts, mean, variance, maps_of(input).all_pixels());
     const BatchNormCoefficients by(mean, variance, parts);
     const Tensor y = at::empty_like(input);
-    kernels::normalize(maps_of(input), scale_shift_of(by, addend, is_relu), maps_of(y));
+    kernels::normalize(maps_of(input), by.scale_shift(addend, is_relu), maps_of(y));
     const bool needs_output = is_relu && shortcut.has_value();
     context->save_for_backward({input, by.tensor(), needs_output ? y : Tensor()});
     context->saved_data["is_relu"] = is_relu;
@@ -80,15 +74,13 @@ class BatchNormFunction : public Function<BatchNormFunction> {
   }
 };
 
-/// By the running moments, without derivatives.
-Tensor normalize_by_running(const Tensor& x, const BatchNormParts& parts, const Tensor& shortcut,
-                            bool is_relu) {
-  const Tensor input = x.contiguous(kChannelsLast);
-  const Tensor addend = shortcut.defined() ? shortcut.contiguous(kChannelsLast) : Tensor();
-  const BatchNormCoefficients by(parts.running_mean, parts.running_var, parts);
-  const Tensor y = at::empty_like(input);
-  kernels::normalize(maps_of(input), scale_shift_of(by, addend, is_relu), maps_of(y));
-  return y;
+/// By own kernels.
+BatchNorm::Moments moments_of(const Tensor& x) {
+  const torch::NoGradGuard no_grad;
+  const Tensor mean = at::empty({x.size(1)}, x.options().memory_format(c10::nullopt));
+  const BatchNorm::Moments moments{mean, at::empty_like(mean)};
+  kernels::channel_moments(maps_of(x), data_of(moments.mean), data_of(moments.variance));
+  return moments;
 }
 
 }  // namespace
@@ -111,21 +103,25 @@ BatchNormParts BatchNorm::begin_batch() {
 
 torch::Tensor BatchNorm::fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu) {
   const BatchNormParts parts = begin_batch();
-  return is_training()
-             ? BatchNormFunction::apply(x, parts.weight, parts.bias, maybe(shortcut), parts, is_relu)
-             : normalize_by_running(x, parts, shortcut, is_relu);
+  if (is_training()) {
+    return BatchNormFunction::apply(x, parts.weight, parts.bias, maybe(shortcut), parts, is_relu);
+  }
+  const torch::Tensor input = x.contiguous(kChannelsLast);
+  const Moments moments = statistics_ == Statistics::kRunning ? evaluation_moments(x) : moments_of(input);
+  return fixed_batch_norm(*this, input, {moments.mean, moments.variance, parts}, shortcut, is_relu);
 }
 
 torch::Tensor BatchNorm::relu(const torch::Tensor& x) {
-  return is_fusing(x) ? fused(x, {}, /*is_relu=*/true) : NormalizationLayer::relu(x);
+  return uses_own_kernels(x) ? fused(x, {}, /*is_relu=*/true) : NormalizationLayer::relu(x);
 }
 
 torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
-  return is_fusing(x) ? fused(x, shortcut, /*is_relu=*/true) : NormalizationLayer::add_relu(x, shortcut);
+  return uses_own_kernels(x) ? fused(x, shortcut, /*is_relu=*/true)
+                             : NormalizationLayer::add_relu(x, shortcut);
 }
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
-  if (is_fusing(x)) return fused(x, {}, /*is_relu=*/false);
+  if (uses_own_kernels(x)) return fused(x, {}, /*is_relu=*/false);
   torch::Tensor y;
   if (is_training()) {
     num_batches_tracked_ += 1;

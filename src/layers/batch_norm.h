@@ -23,7 +23,8 @@ class BatchNorm : public NormalizationLayer {
   torch::Tensor add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) override;
   std::string describe() const override;
 
-  /// uses_own_kernels, for the statistics in use.
+  /// Whether a block may compute this layer on x together with others: by own kernels, and not by the
+  /// moments of x in evaluation mode.
   bool is_fusing(const torch::Tensor& x) const;
   /// For code that computes this layer together with others; counts the batch in training mode.
   BatchNormParts begin_batch();

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/tensors.h"
+
 namespace batchplus {
 
 using torch::Tensor;
@@ -26,6 +28,13 @@ BatchNormCoefficients::BatchNormCoefficients(const Tensor& mean, const Tensor& v
     to[3 * channels + c] =
         static_cast<float>(static_cast<double>(bias[c]) - static_cast<double>(m[c]) * scale);
   }
+}
+
+kernels::ScaleShift BatchNormCoefficients::scale_shift(const Tensor& addend, bool is_relu) const {
+  return {.scale = scale(),
+          .shift = shift(),
+          .addend = addend.defined() ? kernels::maps_of(addend) : kernels::Maps{},
+          .is_relu = is_relu};
 }
 
 void move_running(const BatchNormParts& parts, const Tensor& mean, const Tensor& variance, int64_t pixels) {

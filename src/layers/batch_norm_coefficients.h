@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/torch.h"
+#include "kernels/batch_norm.h"
 
 namespace batchplus {
 
@@ -29,6 +30,8 @@ class BatchNormCoefficients {
   const float* inverse_std() const { return row(1); }
   const float* scale() const { return row(2); }
   const float* shift() const { return row(3); }
+  /// With `addend` where it is defined.
+  kernels::ScaleShift scale_shift(const torch::Tensor& addend, bool is_relu) const;
 
  private:
   const float* row(int64_t i) const { return rows_.data_ptr<float>() + i * rows_.size(1); }

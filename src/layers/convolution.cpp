@@ -45,8 +45,12 @@ class ConvolutionFunction : public Function<ConvolutionFunction> {
     const Tensor g = gradients[0].contiguous(kChannelsLast);
     Tensor dx;
     Tensor db;
-    const Tensor dw = GradientTarget::tensor_for(weight);
-    kernels::ConvolutionGradients wanted{.input = {}, .filters = filters_of(dw)};
+    Tensor dw;
+    kernels::ConvolutionGradients wanted;
+    if (context->needs_input_grad(1)) {
+      dw = GradientTarget::tensor_for(weight);
+      wanted.filters = filters_of(dw);
+    }
     if (context->needs_input_grad(0)) {
       dx = kernels::make_maps(x, x.size(1), x.size(2), x.size(3));
       wanted.input = maps_of(dx);
@@ -73,8 +77,10 @@ torch::Tensor Convolution::forward(const torch::Tensor& x) {
     const auto algorithm =
         kernels::choose_algorithm({options_.kernel, options_.stride, options_.padding}, x.size(1), x.size(2),
                                   x.size(3), /*may_use_winograd=*/kernels() == Kernels::kFast);
-    return ConvolutionFunction::apply(x, weight_, maybe(bias_), options_.stride, options_.padding,
-                                      static_cast<int64_t>(algorithm));
+    const torch::Tensor y = ConvolutionFunction::apply(x, weight_, maybe(bias_), options_.stride,
+                                                       options_.padding, static_cast<int64_t>(algorithm));
+    observed(x, y);
+    return y;
   }
   const torch::Tensor y = at::conv2d(x, weight_, bias_, options_.stride, options_.padding);
   observed(x, y);

@@ -7,6 +7,7 @@
 #include "layers/batch_norm.h"
 #include "layers/convolution.h"
 #include "layers/dense_block_function.h"
+#include "layers/fixed_dense_block.h"
 #include "layers/ops.h"
 
 namespace batchplus {
@@ -35,24 +36,34 @@ class DenseLayer : public torch::nn::Module {
     return y;
   }
 
-  /// Whether own kernels compute the layer on x: by BatchNorm, without dropout.
+  /// Whether own kernels compute the layer on x: by BatchNorm, without dropout. In evaluation mode they have
+  /// no derivatives with respect to parameters.
   bool is_fusing(const torch::Tensor& x) const {
     const auto* norm = dynamic_cast<const BatchNorm*>(bn1_.get());
     return norm != nullptr && norm->is_fusing(x) && conv1_->uses_own_kernels(x) &&
-           (dropout_ == 0 || !is_training());
+           (is_training() ? dropout_ == 0 : !needs_parameter_gradients());
   }
 
   /// For a block that computes its layers together, where is_fusing.
   DenseLayerParts begin_batch() {
-    const auto begin = [](NormalizationLayer& norm) { return dynamic_cast<BatchNorm&>(norm).begin_batch(); };
-    DenseLayerParts parts{{{begin(*bn1_), conv1_->weight()}}};
-    if (bn2_) parts.stages.push_back({begin(*bn2_), conv2_->weight()});
+    const auto stage = [](NormalizationLayer& norm, const Convolution& convolution) {
+      return DenseLayerParts::Stage{dynamic_cast<BatchNorm&>(norm).begin_batch(), convolution.weight(), &norm,
+                                    &convolution};
+    };
+    DenseLayerParts parts{{stage(*bn1_, *conv1_)}};
+    if (bn2_) parts.stages.push_back(stage(*bn2_, *conv2_));
     return parts;
   }
 
   Kernels kernels() const { return conv1_->kernels(); }
 
  private:
+  bool needs_parameter_gradients() const {
+    const auto all = parameters();
+    return torch::GradMode::is_enabled() &&
+           std::any_of(all.begin(), all.end(), [](const torch::Tensor& p) { return p.requires_grad(); });
+  }
+
   std::shared_ptr<NormalizationLayer> bn1_;
   std::shared_ptr<Convolution> conv1_;
   /// Null without a bottleneck.
@@ -74,7 +85,9 @@ torch::Tensor DenseBlock::forward(const torch::Tensor& x) {
   if (std::all_of(layers_.begin(), layers_.end(), is_fusing)) {
     std::vector<DenseLayerParts> parts;
     for (const auto& layer : layers_) parts.push_back(layer->begin_batch());
-    return dense_block(x, parts, is_training(), layers_.front()->kernels() == Kernels::kFast);
+    const bool may_use_winograd = layers_.front()->kernels() == Kernels::kFast;
+    return is_training() ? dense_block(x, parts, may_use_winograd)
+                         : fixed_dense_block(x, parts, may_use_winograd);
   }
   torch::Tensor maps = x;
   for (const auto& layer : layers_) maps = at::cat({maps, layer->forward(maps)}, 1);

@@ -23,21 +23,8 @@ using kernels::maps_of;
 /// How a block is computed, besides tensors.
 struct Plan {
   std::vector<DenseLayerParts> layers;
-  bool is_training;
   bool may_use_winograd;
 };
-
-/// How one convolution of the block is computed.
-struct Step {
-  kernels::ConvolutionGeometry geometry;
-  kernels::ConvolutionAlgorithm algorithm;
-};
-
-Step step_of(const Tensor& weight, const Tensor& maps, bool may_use_winograd) {
-  const kernels::ConvolutionGeometry geometry{weight.size(2), 1, weight.size(2) / 2};
-  return {geometry,
-          kernels::choose_algorithm(geometry, weight.size(1), maps.size(2), maps.size(3), may_use_winograd)};
-}
 
 /// Moments of the block's maps by channels, filled as the maps come.
 struct BlockMoments {
@@ -64,30 +51,29 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
     int64_t width = x.size(1);
     maps.slice(1, 0, width).copy_(x);
     BlockMoments moments(maps, channels);
-    if (plan.is_training) moments.take(maps, 0, width);
+    moments.take(maps, 0, width);
 
     variable_list saved{maps};
     for (const DenseLayerParts& layer : plan.layers) {
       const int64_t last = width + layer.stages.back().weight.size(0);
       Tensor input = maps;
       for (size_t i = 0; i < layer.stages.size(); ++i) {
-        const auto& [norm, weight] = layer.stages[i];
+        const BatchNormParts& norm = layer.stages[i].norm;
+        const Tensor& weight = layer.stages[i].weight;
         const int64_t in = weight.size(1);
-        const BatchNormCoefficients by =
-            coefficients(plan, norm, i == 0 ? moments : moments_of(plan, input), in, input);
+        const BatchNormCoefficients by = coefficients(norm, i == 0 ? moments : moments_of(input), in, input);
         const bool is_last = i + 1 == layer.stages.size();
         const Tensor output = is_last ? maps : kernels::make_maps(x, weight.size(0), x.size(2), x.size(3));
-        const Step step = step_of(weight, maps, plan.may_use_winograd);
+        const DenseStep step(weight, maps, plan.may_use_winograd);
         kernels::convolution_forward(step.algorithm, step.geometry,
                                      {maps_of(input, 0, in), by.scale(), by.shift()}, filters_of(weight),
                                      nullptr, is_last ? maps_of(maps, width, last) : maps_of(output));
         input = output;
-        if (!plan.is_training) continue;  // nothing to keep: maps between two stages may go
         saved.push_back(by.tensor());
         saved.push_back(weight);
         if (!is_last) saved.push_back(output);
       }
-      if (plan.is_training) moments.take(maps, width, last);
+      moments.take(maps, width, last);
       width = last;
     }
     context->save_for_backward(saved);
@@ -136,7 +122,7 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
         dy.data = data_of(normalized_gradient);
         dy.stride = in;
         const Tensor dw = GradientTarget::tensor_for(weight);
-        const Step step = step_of(weight, maps, may_use_winograd);
+        const DenseStep step(weight, maps, may_use_winograd);
         kernels::convolution_backward(step.algorithm, step.geometry, {x, by.scale(), by.shift()},
                                       filters_of(weight), output_gradient, {dy, filters_of(dw), nullptr});
         const Tensor norm_gradients = at::empty({2, in}, by.tensor().options());
@@ -171,16 +157,14 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
 
  private:
   /// Those of maps between two convolutions.
-  static BlockMoments moments_of(const Plan& plan, const Tensor& maps) {
+  static BlockMoments moments_of(const Tensor& maps) {
     BlockMoments moments(maps, maps.size(1));
-    if (plan.is_training) moments.take(maps, 0, maps.size(1));
+    moments.take(maps, 0, maps.size(1));
     return moments;
   }
 
-  static BatchNormCoefficients coefficients(const Plan& plan, const BatchNormParts& norm,
-                                            const BlockMoments& moments, int64_t channels,
-                                            const Tensor& maps) {
-    if (!plan.is_training) return {norm.running_mean, norm.running_var, norm};
+  static BatchNormCoefficients coefficients(const BatchNormParts& norm, const BlockMoments& moments,
+                                            int64_t channels, const Tensor& maps) {
     const Tensor mean = moments.mean.slice(0, 0, channels);
     const Tensor variance = moments.variance.slice(0, 0, channels);
     move_running(norm, mean, variance, maps_of(maps).all_pixels());
@@ -190,16 +174,20 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
 
 }  // namespace
 
+DenseStep::DenseStep(const torch::Tensor& weight, const torch::Tensor& maps, bool may_use_winograd)
+    : geometry{weight.size(2), 1, weight.size(2) / 2},
+      algorithm(kernels::choose_algorithm(geometry, weight.size(1), maps.size(2), maps.size(3),
+                                          may_use_winograd)) {}
+
 torch::Tensor dense_block(const torch::Tensor& x, const std::vector<DenseLayerParts>& layers,
-                          bool is_training, bool may_use_winograd) {
+                          bool may_use_winograd) {
   variable_list parameters;
   for (const DenseLayerParts& layer : layers) {
-    for (const auto& [norm, weight] : layer.stages) {
-      parameters.insert(parameters.end(), {norm.weight, norm.bias, weight});
+    for (const DenseLayerParts::Stage& stage : layer.stages) {
+      parameters.insert(parameters.end(), {stage.norm.weight, stage.norm.bias, stage.weight});
     }
   }
-  return DenseBlockFunction::apply(x, at::TensorList(parameters),
-                                   Plan{layers, is_training, may_use_winograd});
+  return DenseBlockFunction::apply(x, at::TensorList(parameters), Plan{layers, may_use_winograd});
 }
 
 }  // namespace batchplus

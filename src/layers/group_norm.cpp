@@ -72,9 +72,10 @@ GroupNorm::GroupNorm(int64_t channels) : groups_(groups_for(channels)) {
 }
 
 torch::Tensor GroupNorm::forward(const torch::Tensor& x) {
-  if (uses_own_kernels(x)) return GroupNormFunction::apply(x, weight_, bias_, groups_, kEpsilon);
   torch::Tensor y;
-  if (has_tangent(x) || has_tangent(weight_)) {
+  if (uses_own_kernels(x)) {
+    y = GroupNormFunction::apply(x, weight_, bias_, groups_, kEpsilon);
+  } else if (has_tangent(x) || has_tangent(weight_)) {
     // libtorch 1.13 cannot differentiate its group norm's backward pass forwards; this it can.
     const auto along_channels = [](const torch::Tensor& c) { return c.view({1, -1, 1, 1}); };
     y = at::addcmul(along_channels(bias_), normalize(x).groups.reshape(x.sizes()), along_channels(weight_));

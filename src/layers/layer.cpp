@@ -31,9 +31,28 @@ torch::Tensor Layer::relu(const torch::Tensor& x) {
 }
 
 bool Layer::uses_own_kernels(const torch::Tensor& x) const {
-  const bool has_derivatives = is_training() || !torch::GradMode::is_enabled();
-  return kernels_ != Kernels::kAten && has_derivatives && !is_observed() && kernels::are_available() &&
-         kernels::take(x) && kernels::take(weight_);
+  const bool has_derivatives =
+      gradient_observer_ != nullptr ? !is_training() : is_training() || !torch::GradMode::is_enabled();
+  return kernels_ != Kernels::kAten && has_derivatives && observer_ == nullptr && kernels::are_available() &&
+         kernels::take(x) && kernels::take(weight_) && (!bias_.defined() || kernels::take(bias_));
+}
+
+GradientObserver* Layer::watcher() const {
+  const bool is_watched =
+      gradient_observer_ != nullptr && torch::GradMode::is_enabled() && gradient_observer_->watches(*this);
+  return is_watched ? gradient_observer_ : nullptr;
+}
+
+void Layer::observed(const torch::Tensor& input, const torch::Tensor& output) const {
+  if (observer_ != nullptr) observer_->on_forward(*this, input, output);
+  GradientObserver* watcher = this->watcher();
+  if (watcher == nullptr) return;
+  // Nothing before the first layers has a gradient: the graph begins with their outputs.
+  if (!output.requires_grad()) output.set_requires_grad(true);
+  output.register_hook([this, watcher, input](const torch::Tensor& gradient) {
+    const torch::NoGradGuard no_grad;
+    watcher->on_backward({*this, input, gradient});
+  });
 }
 
 std::vector<Layer*> layers_of(torch::nn::Module& module) {
@@ -71,8 +90,16 @@ LayerObservation::LayerObservation(torch::nn::Module& module, LayerObserver& obs
   for (Layer* layer : layers_) layer->observer_ = &observer;
 }
 
+LayerObservation::LayerObservation(torch::nn::Module& module, GradientObserver& observer)
+    : layers_(layers_of(module)) {
+  for (Layer* layer : layers_) layer->gradient_observer_ = &observer;
+}
+
 LayerObservation::~LayerObservation() {
-  for (Layer* layer : layers_) layer->observer_ = nullptr;
+  for (Layer* layer : layers_) {
+    layer->observer_ = nullptr;
+    layer->gradient_observer_ = nullptr;
+  }
 }
 
 }  // namespace batchplus

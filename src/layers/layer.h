@@ -5,19 +5,11 @@
 #include <vector>
 
 #include "core/torch.h"
+#include "layers/layer_observer.h"
 
 namespace batchplus {
 
-class Layer;
 struct Initialization;
-
-/// Sees what passes through every layer with parameters. A gradient with respect to an output is to be had by
-/// a hook on it.
-class LayerObserver {
- public:
-  virtual ~LayerObserver() = default;
-  virtual void on_forward(const Layer& layer, const torch::Tensor& input, const torch::Tensor& output) = 0;
-};
 
 /// Which code computes a layer on a CPU. The numbers are the same within float rounding.
 enum class Kernels {
@@ -45,9 +37,12 @@ class Layer : public torch::nn::Module {
   /// Draws the parameters again of which the scheme speaks (initialization.h).
   virtual void initialize(const Initialization& scheme) = 0;
 
-  /// Whether the project's own kernels compute on x. They have first derivatives of training mode only, and
-  /// what an observer waits for may not exist in them.
+  /// Whether the project's own kernels compute on x. They have first derivatives only: in training mode, and
+  /// in evaluation mode for who observes gradients. What an observer of outputs waits for may not exist in
+  /// them.
   bool uses_own_kernels(const torch::Tensor& x) const;
+  /// Who waits for this layer's gradients in the backward pass of what is computed now; null: nobody.
+  GradientObserver* watcher() const;
   Kernels kernels() const { return kernels_; }
   void set_kernels(Kernels kernels) { kernels_ = kernels; }
   const torch::Tensor& weight() const { return weight_; }
@@ -55,11 +50,9 @@ class Layer : public torch::nn::Module {
   const torch::Tensor& bias() const { return bias_; }
 
  protected:
-  /// Tells the observer, if there is one.
-  void observed(const torch::Tensor& input, const torch::Tensor& output) const {
-    if (observer_ != nullptr) observer_->on_forward(*this, input, output);
-  }
-  bool is_observed() const { return observer_ != nullptr; }
+  /// Tells the observer, if there is one, now or when the output's gradient is known.
+  void observed(const torch::Tensor& input, const torch::Tensor& output) const;
+  bool is_observed() const { return observer_ != nullptr || gradient_observer_ != nullptr; }
   /// For layers of dot products, with weight: [out, ...]. PyTorch's default: U(-1/sqrt(fan_in),
   /// 1/sqrt(fan_in)) for weight and bias.
   void register_uniform(at::IntArrayRef weight_shape, bool has_bias);
@@ -72,6 +65,7 @@ class Layer : public torch::nn::Module {
  private:
   friend class LayerObservation;
   LayerObserver* observer_ = nullptr;
+  GradientObserver* gradient_observer_ = nullptr;
   Kernels kernels_ = Kernels::kFast;
 };
 
@@ -94,6 +88,7 @@ void use_kernels(torch::nn::Module& module, Kernels kernels);
 class LayerObservation {
  public:
   LayerObservation(torch::nn::Module& module, LayerObserver& observer);
+  LayerObservation(torch::nn::Module& module, GradientObserver& observer);
   ~LayerObservation();
   LayerObservation(const LayerObservation&) = delete;
   LayerObservation& operator=(const LayerObservation&) = delete;

@@ -34,7 +34,7 @@ class LinearFunction : public Function<LinearFunction> {
     const Tensor& x = saved[0];
     const Tensor& weight = saved[1];
     const Tensor g = gradients[0].contiguous();
-    const Tensor dw = GradientTarget::tensor_for(weight);
+    const Tensor dw = context->needs_input_grad(1) ? GradientTarget::tensor_for(weight) : Tensor();
     const Tensor dx = context->needs_input_grad(0) ? at::empty_like(x) : Tensor();
     const Tensor db = context->needs_input_grad(2) ? at::empty({weight.size(0)}, weight.options()) : Tensor();
     kernels::linear_backward(shape_of(x, weight), {.x = data_of(x),
@@ -60,12 +60,13 @@ Linear::Linear(int64_t in, int64_t out) {
 }
 
 torch::Tensor Linear::relu(const torch::Tensor& x) {
-  return uses_own_kernels(x) ? LinearFunction::apply(x, weight_, bias_, /*is_relu=*/true) : Layer::relu(x);
+  const bool is_fusing = uses_own_kernels(x) && watcher() == nullptr;
+  return is_fusing ? LinearFunction::apply(x, weight_, bias_, /*is_relu=*/true) : Layer::relu(x);
 }
 
 torch::Tensor Linear::forward(const torch::Tensor& x) {
-  if (uses_own_kernels(x)) return LinearFunction::apply(x, weight_, bias_, /*is_relu=*/false);
-  const torch::Tensor y = at::linear(x, weight_, bias_);
+  const torch::Tensor y = uses_own_kernels(x) ? LinearFunction::apply(x, weight_, bias_, /*is_relu=*/false)
+                                              : at::linear(x, weight_, bias_);
   observed(x, y);
   return y;
 }

@@ -15,10 +15,10 @@ torch::Tensor inverse_deviation(const BatchNorm::Moments& moments) {
 
 // With fixed statistics y = weight * (x - mean) / deviation + bias, channel by channel.
 SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass) {
+  if (pass.sample_weights.defined()) return gradients_of_samples(pass.sample_weights, pass.sample_biases);
   const auto moments = static_cast<const BatchNorm&>(pass.layer).evaluation_moments(pass.input);
   const ChannelSums sums = channel_sums(pass.input, pass.output_gradient, moments.mean);
-  const torch::Tensor weight = sums.slope * inverse_deviation(moments);
-  return {{weight.sum(0), sums.shift.sum(0)}, squared_row_norms(weight) + squared_row_norms(sums.shift)};
+  return gradients_of_samples(sums.slope * inverse_deviation(moments), sums.shift);
 }
 
 LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent) {

@@ -8,11 +8,13 @@ namespace batchplus {
 enum class ConvolutionPlan {
   /// Forming each sample's weight gradient, which gives their sum too.
   kForm,
+  /// The same by Winograd's transforms.
+  kWinograd,
   /// From Gram matrices over pixels, besides the usual weight gradient.
   kGram,
 };
 
-/// The cheaper one for a layer.
-ConvolutionPlan plan_convolution(const kernels::ConvolutionShape& shape);
+/// The cheapest one for a layer; without Winograd's transforms unless allowed.
+ConvolutionPlan plan_convolution(const kernels::ConvolutionShape& shape, bool may_use_winograd);
 
 }  // namespace batchplus

@@ -19,8 +19,7 @@ SampleLayerGradients group_norm_sample_gradients(const LayerPass& pass) {
   const auto& layer = static_cast<const GroupNorm&>(pass.layer);
   const torch::Tensor normalized = layer.normalize(pass.input).groups.reshape(pass.input.sizes());
   const ChannelSums sums = sums_of(normalized, pass.output_gradient);
-  return {{sums.slope.sum(0), sums.shift.sum(0)},
-          squared_row_norms(sums.slope) + squared_row_norms(sums.shift)};
+  return gradients_of_samples(sums.slope, sums.shift);
 }
 
 // The tangent of x^: with t that of x, (t - mean(t) - x^ mean(x^ t)) / deviation, means over the group.

@@ -17,23 +17,15 @@ class UseCounter : public LayerObserver {
   std::unordered_map<const Layer*, int> uses;
 };
 
-/// Hangs a hook on every layer's output.
-class Hooks : public LayerObserver {
+/// Hands the layers that have a place to a visitor.
+class Visits : public GradientObserver {
  public:
-  Hooks(const std::vector<LayerPlace>& layers, const LayerPasses::Visitor& visitor) : visitor_(visitor) {
+  Visits(const std::vector<LayerPlace>& layers, const LayerPasses::Visitor& visitor) : visitor_(visitor) {
     for (size_t i = 0; i < layers.size(); ++i) places_[layers[i].layer] = i;
   }
 
-  void on_forward(const Layer& layer, const torch::Tensor& input, const torch::Tensor& output) override {
-    const auto place = places_.find(&layer);
-    if (place == places_.end()) return;
-    // Nothing before the first layers has a gradient: the graph begins with their outputs.
-    if (!output.requires_grad()) output.set_requires_grad(true);
-    output.register_hook([this, &layer, place = place->second, input](const torch::Tensor& gradient) {
-      const torch::NoGradGuard no_grad;
-      visitor_.on_layer(place, {layer, input, gradient});
-    });
-  }
+  bool watches(const Layer& layer) const override { return places_.contains(&layer); }
+  void on_backward(const LayerPass& pass) override { visitor_.on_layer(places_.at(&pass.layer), pass); }
 
  private:
   const LayerPasses::Visitor& visitor_;
@@ -137,11 +129,11 @@ torch::Tensor LayerPasses::run(const Batch& batch, const SampleLoss& loss, const
     parameter_hooks.add(parameters_.tensors()[slice],
                         [&, slice](const torch::Tensor& gradient) { visitor.on_rest(slice, gradient); });
   }
-  Hooks hooks(layers_, visitor);
+  Visits visits(layers_, visitor);
   const torch::AutoGradMode with_grad(true);
   torch::Tensor losses;
   {
-    const LayerObservation observation(*model_.module, hooks);
+    const LayerObservation observation(*model_.module, visits);
     losses = loss(model_.forward(batch.images), batch.labels);
   }
   losses.sum().backward();

@@ -13,15 +13,6 @@
 
 namespace batchplus {
 
-/// A layer in one pass over a batch.
-struct LayerPass {
-  const Layer& layer;
-  /// x: [N,...].
-  torch::Tensor input;
-  /// g: [N,...], the gradient of sum_i f_i with respect to the layer's output; its i-th row is f_i's alone.
-  torch::Tensor output_gradient;
-};
-
 /// Where a layer's parameters are in the flat vector; one that is not trained has no place.
 struct LayerPlace {
   /// As in the state dict, without ".weight".
@@ -32,7 +23,8 @@ struct LayerPlace {
 };
 
 /// Runs batches forwards and backwards in evaluation mode and shows each layer's input and output gradient
-/// instead of letting autograd compute the parameters' gradients, which is then the visitor's to do.
+/// instead of letting autograd compute the parameters' gradients, which is then the visitor's to do. Own
+/// kernels compute what they can (Layer::uses_own_kernels).
 ///
 /// Layers of the project (src/layers) that a forward pass uses once are shown. The parameters of all
 /// other modules are left to autograd ("rest").

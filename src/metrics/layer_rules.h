@@ -44,5 +44,9 @@ LayerGradients group_norm_gradient_tangent(const LayerPass& pass, const LayerPas
 
 /// The sum of squares in each row: [N], float64.
 torch::Tensor squared_row_norms(const torch::Tensor& rows);
+/// The sum over the rows of [N,C]: [C].
+torch::Tensor sum_of_rows(const torch::Tensor& rows);
+/// Of a layer whose parameters are weight and bias by channels, from each sample's gradients: [N,C].
+SampleLayerGradients gradients_of_samples(const torch::Tensor& weights, const torch::Tensor& biases);
 
 }  // namespace batchplus

@@ -126,6 +126,8 @@ torch::Tensor ObjectiveFunction::forward_over_reverse(const Batch& batch, const 
   const torch::Tensor product = torch::zeros_like(v);
   if (!passes_) passes_ = std::make_shared<LayerPasses>(model_, parameters_, batch.images.slice(0, 0, 1));
   const LayerPasses& passes = *passes_;
+  // Own kernels have no tangents.
+  const KernelsInScope by_libtorch(*model_.module, Kernels::kAten);
   const Tangents tangents(parameters_, v);
   const auto on_layer = [&](size_t place, const LayerPass& dual) {
     const LayerPass primal{dual.layer, tangents.primal_of(dual.input),

@@ -312,6 +312,22 @@ TEST_F(ConvolutionKernels, ComputeTheFiltersGradientAlone) {
   }
 }
 
+TEST_F(ConvolutionKernels, ComputeTheInputsGradientAlone) {
+  for (const auto algorithm : {ConvolutionAlgorithm::kUnfolded, ConvolutionAlgorithm::kWinogradTwo,
+                               ConvolutionAlgorithm::kWinogradFour}) {
+    for (const Case& c : kThreeByThree) {
+      const Problem problem(c);
+      for (const int threads : {1, 2, 3}) {
+        const testing::WithThreads with(threads);
+        const at::Tensor dx = at::full_like(problem.x, NAN);
+        convolution_backward(algorithm, c.geometry, {.maps = maps_of(problem.x)}, filters_of(problem.w),
+                             maps_of(problem.g), {maps_of(dx), {}, nullptr});
+        EXPECT_TRUE(dx.equal(problem.by_kernels(algorithm).dx)) << c;
+      }
+    }
+  }
+}
+
 TEST(ChooseAlgorithm, TakesWinogradWhereItMayAndCan) {
   EXPECT_EQ(choose_algorithm(kThree, 16, 32, 32, true), ConvolutionAlgorithm::kWinogradFour);
   EXPECT_EQ(choose_algorithm(kThree, 512, 2, 2, true), ConvolutionAlgorithm::kWinogradTwo);

@@ -58,6 +58,14 @@ TEST_P(LinearKernels, RoundNoMoreThanRunningSums) {
       check("dx", dx, passed.mm(w.to(at::kDouble)), shape.out);
       check("dw", dw, passed.t().mm(x.to(at::kDouble)), shape.samples);
       check("db", db, passed.sum(0), shape.samples);
+
+      const at::Tensor dx_alone = at::full_like(x, NAN);
+      linear_backward(shape, {.x = x.data_ptr<float>(),
+                              .weight = w.data_ptr<float>(),
+                              .y_gradient = g.data_ptr<float>(),
+                              .y = is_relu ? y.data_ptr<float>() : nullptr,
+                              .x_gradient = dx_alone.data_ptr<float>()});
+      EXPECT_TRUE(dx_alone.equal(dx));
     }
   }
 }

@@ -6,7 +6,9 @@
 #include <torch/utils.h>
 
 #include "kernels/processor.h"
+#include "kernels/tensors.h"
 #include "support/machine.h"
+#include "support/threads.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -67,6 +69,46 @@ TEST(SampleGradientKernels, FormingGivesTheNormsAndTheSumOfTheSampleGradients) {
     const double error = (sum.permute({0, 3, 1, 2}) - exact).norm().item<double>();
     EXPECT_LT(error, kTolerance * exact.norm().item<double>()) << layer.in << "->" << layer.out;
   }
+}
+
+TEST(SampleGradientKernels, WinogradsTransformsGiveTheSameNormsAndSum) {
+  if (!testing::machine_has("avx2", are_available())) return;
+  int cases = 0;
+  for (const Layer& layer : kLayers) {
+    if (layer.kernel != 3 || layer.stride != 1 || layer.padding != 1) continue;
+    ++cases;
+    const Case c(layer, 5);
+    const torch::Tensor sum = torch::full({layer.out, layer.in, 3, 3}, 9.0);
+    std::vector<double> norms(5);
+    winograd_sample_gradients(maps_of(c.x), maps_of(c.g), filters_of(sum), norms.data());
+    torch::Tensor exact = torch::zeros_like(c.gradients[0]);
+    for (size_t i = 0; i < norms.size(); ++i) {
+      EXPECT_NEAR(norms[i], c.squared_norm(i), kTolerance * c.squared_norm(i))
+          << layer.in << "->" << layer.out;
+      exact += c.gradients[i];
+    }
+    EXPECT_LT((sum - exact).norm().item<double>(), kTolerance * exact.norm().item<double>())
+        << layer.in << "->" << layer.out;
+  }
+  EXPECT_GE(cases, 8);
+}
+
+TEST(SampleGradientKernels, HaveTheSameBitsForAnyNumberOfThreads) {
+  if (!testing::machine_has("avx2", are_available())) return;
+  const Case c({16, 24, 8, 3, 1, 1}, 9);
+  const auto results = [&](int threads) {
+    const testing::WithThreads with(threads);
+    const torch::Tensor formed = torch::empty({24, 3, 3, 16});
+    const torch::Tensor transformed = torch::empty({24, 16, 3, 3});
+    const torch::Tensor norms = torch::empty({3, 9}, torch::kFloat64);
+    const auto row = [&](int64_t i) { return norms[i].data_ptr<double>(); };
+    form_sample_gradients(c.shape, c.batch(), formed.data_ptr<float>(), row(0));
+    winograd_sample_gradients(maps_of(c.x), maps_of(c.g), filters_of(transformed), row(1));
+    gram_squared_norms(c.shape, c.batch(), row(2));
+    return at::cat({formed.flatten(), transformed.flatten(), norms.flatten()});
+  };
+  const torch::Tensor one = results(1);
+  for (const int threads : {2, 3, 5}) EXPECT_TRUE(results(threads).equal(one)) << threads << " threads";
 }
 
 TEST(SampleGradientKernels, GramMatricesGiveTheSameNorms) {

@@ -1,0 +1,136 @@
+// The metrics' passes by own kernels, in single precision, against the same network in double by libtorch.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/processor.h"
+#include "kernels/trace.h"
+#include "metrics/sample_gradients.h"
+#include "support/machine.h"
+#include "support/problem.h"
+#include "support/small_networks.h"
+#include "support/threads.h"
+
+namespace batchplus {
+namespace {
+
+using testing::network_problem;
+using testing::Problem;
+using testing::relative_error;
+
+constexpr int64_t kSamples = 10;
+
+/// The problem of network_problem in single precision with these kernels and in double with the same numbers.
+struct Pair {
+  Pair(const std::string& name, Kernels kernels, NormalizationKind normalization)
+      : own(network_problem(name, 10, kSamples, torch::kFloat32, {.chunk = 6}, normalization)) {
+    Model exact_model =
+        build_network(find_network(name), {.classes = 10, .normalization = normalization}, /*seed=*/3);
+    exact_model.module->to(torch::kFloat64);
+    copy(own->model.module->parameters(), exact_model.module->parameters());
+    copy(own->model.module->buffers(), exact_model.module->buffers());
+    exact = std::make_unique<Problem>(exact_model, own->images.to(torch::kFloat64), own->labels,
+                                      ObjectiveFunction::Options{.chunk = 6});
+    use_kernels(*own->model.module, kernels);
+  }
+  static void copy(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to) {
+    const torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
+  }
+
+  std::unique_ptr<Problem> own;
+  std::unique_ptr<Problem> exact;
+};
+
+// In single precision an activation next to zero may fall on the other side of max(0, .), which moves a deep
+// network's gradients by up to about a percent (sample_gradients_test.cpp); otherwise they agree to 1e-5.
+void expect_equal_to_double(const Pair& pair, const SampleGradientOptions& options) {
+  const auto own = measure_sample_gradients(pair.own->objective, options);
+  const auto exact = measure_sample_gradients(pair.exact->objective, options);
+  EXPECT_LT(relative_error(own.squared_norms, exact.squared_norms), 2e-2);
+  EXPECT_LT(relative_error(own.gradient, exact.gradient), 2e-2);
+  EXPECT_LT(relative_error(own.losses, exact.losses), 1e-4);
+  ASSERT_EQ(own.layer_names, exact.layer_names);
+  for (int64_t i = 0; i < own.layer_squared_norms.size(0); ++i) {
+    EXPECT_LT(relative_error(own.layer_squared_norms[i], exact.layer_squared_norms[i]), 4e-2)
+        << own.layer_names[static_cast<size_t>(i)];
+  }
+}
+
+TEST(OwnKernels, MeasureEveryNetworkAsLibtorchInDouble) {
+  for (const NetworkInfo& info : networks()) {
+    for (const Kernels kernels : {Kernels::kFast, Kernels::kDirect, Kernels::kAten}) {
+      SCOPED_TRACE(info.name + ", kernels " + std::to_string(static_cast<int>(kernels)));
+      const Pair pair(testing::small_name(info), kernels, NormalizationKind::kBatch);
+      expect_equal_to_double(pair, {});
+      if (!info.has_normalization) continue;
+      expect_equal_to_double(pair, {.statistics = BatchNorm::Statistics::kBatch});
+    }
+  }
+}
+
+TEST(OwnKernels, MeasureEveryNormalizationAsLibtorchInDouble) {
+  for (const NetworkInfo& info : networks()) {
+    if (!info.has_normalization) continue;
+    for (const NormalizationKind kind : {NormalizationKind::kGroup, NormalizationKind::kNone}) {
+      SCOPED_TRACE(info.name + ", " + to_string(kind));
+      expect_equal_to_double(Pair(testing::small_name(info), Kernels::kFast, kind), {});
+    }
+  }
+}
+
+// No value of this network is near zero where max(0, .) would decide, so nothing but rounding is left.
+TEST(OwnKernels, RoundAsSinglePrecisionDoes) {
+  const Pair pair("mlp", Kernels::kFast, NormalizationKind::kBatch);
+  const auto own = measure_sample_gradients(pair.own->objective);
+  const auto exact = measure_sample_gradients(pair.exact->objective);
+  EXPECT_LT(relative_error(own.squared_norms, exact.squared_norms), 1e-5);
+  EXPECT_LT(relative_error(own.gradient, exact.gradient), 1e-5);
+}
+
+/// The kernels that a measurement calls, by their descriptions up to the first space.
+std::set<std::string> kernels_called(const std::string& network, Kernels kernels) {
+  const auto problem = network_problem(network, 10, 2, torch::kFloat32);
+  use_kernels(*problem->model.module, kernels);
+  const kernels::KernelTrace trace;
+  measure_sample_gradients(problem->objective);
+  std::set<std::string> kinds;
+  for (const auto& [description, totals] : trace.totals())
+    kinds.insert(description.substr(0, description.find(' ')));
+  return kinds;
+}
+
+TEST(OwnKernels, ComputeEveryLayerUnlessLibtorchIsAskedFor) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  for (const std::string network : {"resnet20:width=4", "densenet:depth=16,growth=4", "smallcnn:width=8"}) {
+    SCOPED_TRACE(network);
+    const auto called = kernels_called(network, Kernels::kFast);
+    for (const std::string kind : {"convolution", "batch", "linear"})
+      EXPECT_TRUE(called.contains(kind)) << kind;
+    EXPECT_TRUE(kernels_called(network, Kernels::kAten).empty());
+  }
+}
+
+TEST(OwnKernels, MeasureTheSameBitsWithAnyNumberOfThreads) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  for (const std::string network :
+       {"resnet20:width=8", "densenet:depth=16,growth=4", "vgg11:width=8", "mlp"}) {
+    const auto problem = network_problem(network, 10, 9, torch::kFloat32);
+    const auto measured = [&](int threads) {
+      const testing::WithThreads with(threads);
+      return measure_sample_gradients(problem->objective);
+    };
+    const auto one = measured(1);
+    for (const int threads : {2, 3}) {
+      SCOPED_TRACE(network + ", threads: " + std::to_string(threads));
+      const auto other = measured(threads);
+      EXPECT_TRUE(other.layer_squared_norms.equal(one.layer_squared_norms));
+      EXPECT_TRUE(other.gradient.equal(one.gradient));
+      EXPECT_TRUE(other.losses.equal(one.losses));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace batchplus
