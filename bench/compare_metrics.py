@@ -121,14 +121,16 @@ def main():
         return
     torch.set_num_threads(options.threads)
 
-    print("Gradient and norms of all sample gradients in one pass, over a plain gradient pass (evaluation statistics), round by"
-          " round; peak memory beyond the network's:")
+    print("Gradient and norms of all sample gradients in one pass, over a training gradient by own kernels and over a plain gradient"
+          " pass (evaluation statistics, by libtorch), round by round; peak memory beyond the network's:")
     for name in options.networks.split(","):
         worker = Process([options.worker, name, str(BATCH), str(options.threads)])
         theirs = PyTorch(name)
         contestants = {
             "gradient": lambda: worker.seconds("gradient", 1),
+            "training gradient": lambda: worker.seconds("training", 1),
             "norms": lambda: worker.seconds("norms", 1),
+            "norms by libtorch": lambda: worker.seconds("libtorch", 1),
             "PyTorch's gradient": lambda: theirs.seconds("gradient"),
             "einsum in PyTorch": lambda: theirs.seconds("norms"),
         }
@@ -140,9 +142,11 @@ def main():
         peaks = {"gradient": peak_of_worker(options, name, "gradient"), "norms": peak_of_worker(options, name, "norms"),
                  "PyTorch's gradient": peak_of_pytorch(name, "gradient"), "einsum in PyTorch": peak_of_pytorch(name, "norms")}
         print(f"  {name}, gradient {base:.3f} s, {peaks['gradient']:.0f} MiB")
-        for key, against in (("norms", "gradient"), ("norms", "PyTorch's gradient"), ("einsum in PyTorch", "PyTorch's gradient")):
+        for key, against in (("norms", "training gradient"), ("norms by libtorch", "training gradient"), ("norms", "gradient"),
+                             ("norms", "PyTorch's gradient"), ("einsum in PyTorch", "PyTorch's gradient")):
             quotients = [r[key] / r[against] for r in rounds]
-            print(f"    {key} over {against}: {spread(quotients)}, {peaks[key]:.0f} MiB", flush=True)
+            peak = f", {peaks[key]:.0f} MiB" if key in peaks else ""
+            print(f"    {key} over {against}: {spread(quotients)}{peak}", flush=True)
         print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1), {peak_of_worker(options, name, 'loop'):.0f} MiB", flush=True)
 
     print("A Hessian product over a plain gradient pass, and PyTorch's by double backward over its own:")

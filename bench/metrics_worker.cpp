@@ -4,6 +4,7 @@
 //   gradient   grad F in evaluation mode, by autograd alone
 //   training   a training gradient
 //   norms      grad F and the norm of every sample's gradient
+//   libtorch   the same with all layers by libtorch
 //   product    a Hessian product
 //   loop       the norms by a loop over samples
 //   forward    F alone
@@ -43,10 +44,16 @@ class Session {
                             return Batch{batch_.images.slice(0, begin, begin + count),
                                          batch_.labels.slice(0, begin, begin + count)};
                           }};
-    const ObjectiveFunction objective(model_, parameters_, samples, {.chunk = batch_.size()});
+    const ObjectiveFunction objective(
+        model_, parameters_, samples,
+        {.loss = cross_entropies_by(kernels_of(model_)), .chunk = batch_.size()});
     if (what == "gradient") objective.gradient();
     if (what == "training") oracle_.gradient(batch_, direction_);
     if (what == "norms") measure_sample_gradients(objective);
+    if (what == "libtorch") {
+      const KernelsInScope by_libtorch(*model_.module, Kernels::kAten);
+      measure_sample_gradients(objective);
+    }
     if (what == "product") objective.hessian_product(direction_);
     if (what == "forward") objective.value();
     if (what == "loop") {

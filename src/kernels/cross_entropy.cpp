@@ -11,8 +11,8 @@
 namespace batchplus::kernels {
 namespace {
 
-/// Of sample n; its gradient is divided by `samples`.
-double cross_entropy(int64_t samples, int64_t classes, const float* z, const Targets& targets, int64_t n,
+/// Of sample n; its gradient is divided by `divisor`.
+double cross_entropy(int64_t divisor, int64_t classes, const float* z, const Targets& targets, int64_t n,
                      double* exponentials, float* gradient) {
   const int64_t label = targets.labels[n];
   const int64_t partner = targets.partners != nullptr ? targets.partners[n] : label;
@@ -32,7 +32,7 @@ double cross_entropy(int64_t samples, int64_t classes, const float* z, const Tar
     for (int64_t k = 0; k < classes; ++k) {
       const double probability = exponentials[k] / sum;
       const double target = common + certain * (k == label ? of_label : k == partner ? of_partner : 0);
-      gradient[k] = static_cast<float>((probability - target) / static_cast<double>(samples));
+      gradient[k] = static_cast<float>((probability - target) / static_cast<double>(divisor));
     }
   }
   double expected = of_label * (static_cast<double>(z[label]) - largest);
@@ -45,20 +45,32 @@ double cross_entropy(int64_t samples, int64_t classes, const float* z, const Tar
   return portable::log(sum) - expected;
 }
 
-}  // namespace
-
-double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
-                          float* gradient) {
+/// Of each sample; gradients are divided by `divisor`.
+template <class Loss>
+void compute_losses(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
+                    int64_t divisor, Loss* losses, float* gradient) {
   constexpr int64_t kExponentials = 1024;  // worth a thread
-  std::vector<double> losses(static_cast<size_t>(samples));
   at::parallel_for(0, samples, 1 + kExponentials / classes, [&](int64_t begin, int64_t end) {
     std::vector<double> exponentials(static_cast<size_t>(classes));
     for (int64_t n = begin; n < end; ++n) {
       float* own = gradient != nullptr ? gradient + n * classes : nullptr;
-      losses[static_cast<size_t>(n)] =
-          cross_entropy(samples, classes, logits + n * classes, targets, n, exponentials.data(), own);
+      losses[n] = static_cast<Loss>(
+          cross_entropy(divisor, classes, logits + n * classes, targets, n, exponentials.data(), own));
     }
   });
+}
+
+}  // namespace
+
+void cross_entropies(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
+                     float* losses, float* gradient) {
+  compute_losses(samples, classes, logits, {.labels = labels}, /*divisor=*/1, losses, gradient);
+}
+
+double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
+                          float* gradient) {
+  std::vector<double> losses(static_cast<size_t>(samples));
+  compute_losses(samples, classes, logits, targets, samples, losses.data(), gradient);
   double sum = 0;
   for (const double loss : losses) sum += loss;
   return sum / static_cast<double>(samples);

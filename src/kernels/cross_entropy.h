@@ -22,4 +22,8 @@ struct Targets {
 double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
                           float* gradient);
 
+/// The same of each sample: losses: [samples]. `gradient` gets that of their sum, unless null.
+void cross_entropies(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
+                     float* losses, float* gradient);
+
 }  // namespace batchplus::kernels

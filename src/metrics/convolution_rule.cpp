@@ -41,7 +41,7 @@ torch::Tensor weight_gradient_by_kernels(const Convolution& layer, const torch::
                                          const torch::Tensor& g) {
   const Convolution::Options& o = layer.options();
   const kernels::ConvolutionGeometry geometry{o.kernel, o.stride, o.padding};
-  const torch::Tensor dw = torch::empty_like(layer.weight());
+  const torch::Tensor dw = GradientTarget::tensor_for(layer.weight());
   kernels::ConvolutionGradients wanted;
   wanted.filters = kernels::filters_of(dw);
   kernels::convolution_backward(
@@ -65,7 +65,7 @@ SampleLayerGradients with_kernels(const Convolution& layer, const kernels::Convo
     kernels::form_sample_gradients(shape, batch, sum.data_ptr<float>(), squared_norms);
     gradients.sum.weight = sum.permute({0, 3, 1, 2});
   } else if (plan == ConvolutionPlan::kWinograd) {
-    gradients.sum.weight = torch::empty_like(layer.weight());
+    gradients.sum.weight = GradientTarget::tensor_for(layer.weight());
     kernels::winograd_sample_gradients(kernels::maps_of(x), kernels::maps_of(g),
                                        kernels::filters_of(gradients.sum.weight), squared_norms);
   } else {

@@ -19,7 +19,7 @@ LayerGradients summed_gradients(const LayerPass& pass) {
   }
   const torch::Tensor x = pass.input.contiguous();
   const torch::Tensor g = pass.output_gradient.contiguous();
-  const LayerGradients sum{torch::empty({g.size(1), x.size(1)}), torch::empty({g.size(1)})};
+  const LayerGradients sum{GradientTarget::tensor_for(pass.layer.weight()), torch::empty({g.size(1)})};
   kernels::linear_backward({x.size(0), x.size(1), g.size(1)},
                            {.x = kernels::data_of(x),
                             .y_gradient = kernels::data_of(g),

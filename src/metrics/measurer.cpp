@@ -74,7 +74,9 @@ ObjectiveFunction Measurer::objective(int64_t samples, double expected_passes, c
     if (progress) progress(std::min(*done, total), total, label);
   };
   return ObjectiveFunction(subject_.model, subject_.parameters, choose(samples),
-                           {.chunk = chunk_for(kProductActivations), .on_samples = on_samples});
+                           {.loss = cross_entropies_by(kernels_of(subject_.model)),
+                            .chunk = chunk_for(kProductActivations),
+                            .on_samples = on_samples});
 }
 
 void Measurer::require_whole_batches() const {

@@ -84,22 +84,26 @@ class Measurement {
     const int64_t count = batch.size();
     const torch::Tensor norms =
         torch::zeros({static_cast<int64_t>(result_.layer_names.size()), count}, torch::kFloat64);
-    const torch::Tensor gradient = torch::zeros_like(parameters_.values());
+    // The sum over the samples; own kernels write a layer's where it belongs.
+    if (!gradient_.defined()) gradient_ = torch::empty_like(parameters_.values());
+    std::vector<torch::Tensor> gradients(parameters_.slices().size());
+    const GradientTarget target(parameters_, gradient_);
     const auto on_layer = [&](size_t place, const LayerPass& pass) {
-      const SampleLayerGradients gradients = rule_for(pass.layer).sample_gradients(pass);
+      const SampleLayerGradients measured = rule_for(pass.layer).sample_gradients(pass);
       const LayerPlace& where = passes_.layers()[place];
-      norms[static_cast<int64_t>(place)].copy_(gradients.squared_norms);
-      parameters_.view(gradient, *where.weight).copy_(gradients.sum.weight);
-      if (where.bias) parameters_.view(gradient, *where.bias).copy_(gradients.sum.bias);
+      norms[static_cast<int64_t>(place)].copy_(measured.squared_norms);
+      gradients[*where.weight] = measured.sum.weight;
+      if (where.bias) gradients[*where.bias] = measured.sum.bias;
     };
-    const auto on_rest = [&](size_t slice, const torch::Tensor& sum) {
-      parameters_.view(gradient, slice).copy_(sum);
-    };
+    const auto on_rest = [&](size_t slice, const torch::Tensor& sum) { gradients[slice] = sum; };
     losses_.push_back(
         passes_.run(batch, objective_.options().loss, {on_layer, on_rest}).to(torch::kCPU, torch::kFloat64));
     loop_over_rest(batch, norms);
     norms_.push_back(norms);
-    gradient_sum_ = gradient_sum_.defined() ? gradient_sum_ + gradient : gradient.to(torch::kFloat64);
+    parameters_.gather(gradients, gradient_);
+    gradient_sum_ = gradient_sum_.defined()
+                        ? gradient_sum_.add_(gradient_)
+                        : gradient_.to(torch::kFloat64, /*non_blocking=*/false, /*copy=*/true);
   }
 
   SampleGradientNorms finish() {
@@ -108,7 +112,7 @@ class Measurement {
     result_.squared_norms = result_.layer_squared_norms.sum(0);
     const bool is_mean = objective_.options().reduction == Reduction::kMean;
     const double scale = is_mean ? 1.0 / static_cast<double>(objective_.samples()) : 1.0;
-    result_.gradient = (gradient_sum_ * scale).to(parameters_.values().scalar_type());
+    result_.gradient = gradient_sum_.mul_(scale).to(parameters_.values().scalar_type());
     return std::move(result_);
   }
 
@@ -158,6 +162,8 @@ class Measurement {
   SampleGradientNorms result_;
   std::vector<torch::Tensor> losses_;
   std::vector<torch::Tensor> norms_;
+  /// Of a chunk, and of all of them.
+  torch::Tensor gradient_;
   torch::Tensor gradient_sum_;
 };
 

@@ -45,6 +45,29 @@ Tensor mean_cross_entropy_aten(const Tensor& logits, const Tensor& labels, doubl
   return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, kIgnoreNone, smoothing);
 }
 
+class CrossEntropiesFunction : public torch::autograd::Function<CrossEntropiesFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& labels) {
+    const Tensor z = logits.contiguous();
+    const Tensor gradient = at::empty_like(z);
+    const Tensor losses = at::empty({z.size(0)}, z.options());
+    kernels::cross_entropies(z.size(0), z.size(1), kernels::data_of(z),
+                             labels.contiguous().data_ptr<int64_t>(), kernels::data_of(losses),
+                             kernels::data_of(gradient));
+    context->save_for_backward({logits, labels, gradient});
+    return losses;
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor g = gradients[0].unsqueeze(1);
+    if (!torch::GradMode::is_enabled()) return {saved[2] * g, Tensor()};
+    // The same by libtorch, which can differentiate it.
+    const Tensor& logits = saved[0];
+    const Tensor truth = at::one_hot(saved[1], logits.size(1)).to(logits.scalar_type());
+    return {(at::softmax(logits, 1) - truth) * g, Tensor()};
+  }
+};
+
 }  // namespace
 
 torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const LossTargets& targets, Kernels kernels) {
@@ -61,6 +84,14 @@ torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const LossTargets&
 torch::Tensor cross_entropies(const torch::Tensor& logits, const torch::Tensor& labels) {
   const torch::Tensor shifted = logits - logits.detach().amax(1, /*keepdim=*/true);
   return shifted.exp().sum(1).log() - shifted.gather(1, labels.unsqueeze(1)).squeeze(1);
+}
+
+SampleLoss cross_entropies_by(Kernels kernels) {
+  if (kernels == Kernels::kAten || !kernels::are_available()) return cross_entropies;
+  return [](const torch::Tensor& logits, const torch::Tensor& labels) {
+    return kernels::take(logits) ? CrossEntropiesFunction::apply(logits, labels)
+                                 : cross_entropies(logits, labels);
+  };
 }
 
 }  // namespace batchplus

@@ -96,6 +96,20 @@ TEST(CrossEntropy, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(CrossEntropy, OfEachSampleIsThatOfASampleAlone) {
+  const Case c = make_case(7, 10, 3);
+  const at::Tensor losses = at::empty({7});
+  const at::Tensor gradient = at::empty_like(c.logits);
+  cross_entropies(7, 10, c.logits.data_ptr<float>(), c.labels.data_ptr<int64_t>(), losses.data_ptr<float>(),
+                  gradient.data_ptr<float>());
+  for (int64_t i = 0; i < 7; ++i) {
+    const at::Tensor own = at::empty({1, 10});
+    const double loss = run({c.logits.slice(0, i, i + 1), c.labels.slice(0, i, i + 1)}, own);
+    EXPECT_EQ(losses[i].item<float>(), static_cast<float>(loss));
+    EXPECT_TRUE(gradient[i].equal(own[0]));
+  }
+}
+
 TEST(CrossEntropy, OfLogitsThatAreNotNumbersIsNone) {
   Case c = make_case(4, 3, 1);
   c.logits[2][1] = NAN;

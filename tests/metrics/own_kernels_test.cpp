@@ -11,6 +11,7 @@
 #include "support/problem.h"
 #include "support/small_networks.h"
 #include "support/threads.h"
+#include "util/hash.h"
 
 namespace batchplus {
 namespace {
@@ -130,6 +131,57 @@ TEST(OwnKernels, MeasureTheSameBitsWithAnyNumberOfThreads) {
       EXPECT_TRUE(other.losses.equal(one.losses));
     }
   }
+}
+
+/// Numbers that are the same on every machine, as libtorch's random ones are not.
+torch::Tensor plain_images(int64_t samples) {
+  const torch::Tensor index = torch::arange(samples * 3 * 32 * 32, torch::kInt64);
+  return ((index * 7919 % 1009).to(torch::kFloat32) / 512 - 1).view({samples, 3, 32, 32});
+}
+
+/// SHA-256 of the norms of every layer and sample, of the losses and of the gradient.
+std::string hash_of_measurement(const std::string& network) {
+  const Model model = build_network(find_network(network), {.classes = 10}, /*seed=*/3);
+  Problem problem(model, plain_images(9).contiguous(model.memory_format),
+                  torch::arange(9, torch::kInt64) % 10,
+                  {.loss = cross_entropies_by(Kernels::kFast), .chunk = 6});
+  const auto measured = measure_sample_gradients(problem.objective);
+  std::string bytes;
+  for (const torch::Tensor& part : {measured.layer_squared_norms, measured.losses, measured.gradient}) {
+    const torch::Tensor dense = part.contiguous();
+    bytes.append(static_cast<const char*>(dense.data_ptr()), dense.nbytes());
+  }
+  return sha256_hex(bytes);
+}
+
+// Also run with AVX2 where the machine has more (CMakeLists.txt).
+TEST(OwnKernels, MeasureTheSameBitsOnEveryMachine) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  EXPECT_EQ(hash_of_measurement("resnet20:width=4"),
+            "03c56ff15f6939c65afe7aa302cb1eeb0ddbf3935d6c1127aaae0e51f12401f6");
+  EXPECT_EQ(hash_of_measurement("smallcnn:width=8"),
+            "4b858573f739be97a61f19676925da5214a0c876f99810fd32352056276542a8");
+  EXPECT_EQ(hash_of_measurement("densenet:depth=16,growth=4"),
+            "961fc5b6bd7687ad4eaa6bff886f52eb1792a0578c23d87f5a4b4749d5d31f0b");
+}
+
+// libtorch's loss in double says what value and both derivatives must be.
+TEST(OwnKernels, LossHasTwoDerivatives) {
+  torch::manual_seed(1);
+  const torch::Tensor logits = (3 * torch::randn({6, 10})).set_requires_grad(true);
+  const torch::Tensor exact_logits = logits.detach().to(torch::kFloat64).set_requires_grad(true);
+  const torch::Tensor labels = torch::randint(0, 10, {6});
+  const torch::Tensor v = torch::randn({6, 10});
+  const auto derivatives = [&](const SampleLoss& loss, const torch::Tensor& z) {
+    const torch::Tensor losses = loss(z, labels);
+    const torch::Tensor first = torch::autograd::grad({losses.sum()}, {z})[0];
+    const torch::Tensor along = torch::autograd::grad({loss(z, labels).sum()}, {z}, {}, /*retain_graph=*/true,
+                                                      /*create_graph=*/true)[0];
+    const torch::Tensor second = torch::autograd::grad({(along * v.to(z.scalar_type())).sum()}, {z})[0];
+    return at::cat({losses.detach(), first.flatten(), second.flatten()});
+  };
+  const torch::Tensor own = derivatives(cross_entropies_by(Kernels::kFast), logits);
+  EXPECT_LT(relative_error(own, derivatives(cross_entropies, exact_logits)), 1e-6);
 }
 
 }  // namespace
