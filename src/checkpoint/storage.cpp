@@ -32,7 +32,8 @@ CheckpointContents read_contents(const fs::path& path) {
   CheckpointContents contents{Json::parse(file.text, nullptr, /*allow_exceptions=*/false),
                               to_tensors(std::move(file.state))};
   if (!contents.state.is_object()) {
-    throw Error("cannot read the checkpoint: its state is not JSON", {path.string(), "", ""});
+    throw Error("cannot read the checkpoint: its state is not JSON",
+                {path.string(), "", "restore the file, or remove it to go on from the one before"});
   }
   return contents;
 }
@@ -45,6 +46,7 @@ void save_contents(const RunLayout& layout, const CheckpointContents& contents) 
   PendingFile file(layout.checkpoint(), encode(contents));
   read_contents(file.path());
   if (fs::exists(layout.checkpoint())) {
+    require_replaceable(layout.previous_checkpoint(), "");
     std::error_code problem;
     fs::rename(layout.checkpoint(), layout.previous_checkpoint(), problem);
     if (problem) throw_system_error("cannot write file", layout.previous_checkpoint(), problem.value());

@@ -44,6 +44,12 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
+const char* kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
 fs::path directory_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
@@ -82,11 +88,40 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
+void require_replaceable(const fs::path& path, const std::string& where) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return;
+    throw_system_error("cannot write file", path, errno);
+  }
+  const std::string place = where.empty() ? path.string() : fmt::format("{} {}", where, path.string());
+  if (S_ISLNK(status.st_mode)) {
+    std::error_code ignored;
+    throw Error("cannot write file: a symbolic link is there",
+                {place, "it leads to " + fs::read_symlink(path, ignored).string(),
+                 "name the file that it leads to, or remove the link"});
+  }
+  if (S_ISDIR(status.st_mode)) {
+    throw Error("cannot write file: it is a directory, not a file", {place, "", "name a file inside it"});
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error("cannot write file: what is there is not a regular file",
+                {place, kind_of(status.st_mode), "name a file, or a path where nothing is yet"});
+  }
+  // The bits say what the owner wants; a superuser could write anyway.
+  constexpr mode_t kWritable = S_IWUSR | S_IWGRP | S_IWOTH;
+  if ((status.st_mode & kWritable) == 0 || ::access(path.c_str(), W_OK) != 0) {
+    throw Error("cannot write file: the file that is there is read-only",
+                {place, "", "name another file, or make this one writable"});
+  }
+}
+
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   PendingFile(path, bytes).commit();
 }
 
 PendingFile::PendingFile(fs::path target, std::string_view bytes) : target_(std::move(target)) {
+  require_replaceable(target_, "");
   std::string temporary = fmt::format("{}{}XXXXXX", target_.string(), kPendingMark);
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (file.number() < 0) throw_system_error("cannot write file", target_, errno);
@@ -148,6 +183,7 @@ void make_directories(const fs::path& path) {
 }
 
 void require_writable_target(const fs::path& path, const std::string& where) {
+  require_replaceable(path, where);
   const fs::path directory = directory_of(path);
   std::string probe = (directory / ".batchplus-probe.XXXXXX").string();
   const Descriptor file(::mkostemp(probe.data(), O_CLOEXEC));
@@ -157,9 +193,6 @@ void require_writable_target(const fs::path& path, const std::string& where) {
                                        "name a file in an existing directory that you may write to"});
   }
   ::unlink(probe.c_str());
-  if (fs::is_directory(path)) {
-    throw Error("is a directory, not a file", {where, path.string(), "name a file inside it"});
-  }
 }
 
 ScratchDirectory::ScratchDirectory(const fs::path& parent) {

@@ -16,8 +16,14 @@ void sync_directory(const std::filesystem::path& directory);
 /// The whole file; an Error names it when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
+/// An Error when something is at `path` that a file must not replace: a directory, a device, a pipe, a
+/// symbolic link (also one that leads nowhere), or a file that may not be written to. Everything that writes
+/// a file asks.
+void require_replaceable(const std::filesystem::path& path, const std::string& where);
+
 /// Replaces `path` as a whole: written to a temporary name beside it, synced, renamed, the directory synced.
-/// On failure an Error is thrown and whatever was at `path` is still there.
+/// On failure an Error is thrown and whatever was at `path` is still there. What is not a regular file stays
+/// (require_replaceable).
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 /// What write_file_atomically does, with a moment between writing and replacing in which the new file can be

@@ -45,6 +45,7 @@ std::string PartFile::synced_md5() const {
 }
 
 void PartFile::move_to(const fs::path& target) const {
+  require_replaceable(target, "");
   if (::rename(path_.c_str(), target.c_str()) != 0) throw_system_error("cannot write file", target, errno);
   sync_directory(target.parent_path());
 }

@@ -271,10 +271,19 @@ TEST_F(ResumeTest, BeginsWhenOnlyTheConfigGotWritten) {
 
 TEST_F(ResumeTest, FollowsNoLinksOutOfTheDirectory) {
   write_file_atomically(scratch / "outside", "precious\n");
-  for (const char* file : {"metrics.jsonl", "status.json", "provenance.json", "checkpoint.previous.pt"}) {
-    fs::remove(run / file);
+  for (const char* file : {"metrics.jsonl", "status.json", "provenance.json"}) {
+    const fs::path copy = scratch / "copy" / file;
+    fs::create_directories(copy.parent_path());
+    fs::rename(run / file, copy);
     fs::create_symlink(scratch / "outside", run / file);
+    expect_error([&] { run_once(config, run); }, {"cannot write file: a symbolic link is there", file});
+    fs::remove(run / file);
+    fs::rename(copy, run / file);
   }
+  fs::remove(run / "checkpoint.previous.pt");
+  fs::create_symlink(scratch / "outside", run / "checkpoint.previous.pt");
+  expect_error([&] { run_once(config, run); }, {"symbolic link", "checkpoint.previous.pt"});
+  fs::remove(run / "checkpoint.previous.pt");
   run_once(config, run);
   EXPECT_EQ(read_file(scratch / "outside"), "precious\n");
   fs::remove(run / "lock");

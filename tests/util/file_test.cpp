@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,34 @@ TEST(WriteFileAtomically, KeepsTheOldFileWhenItFails) {
   expect_error([&] { write_file_atomically(scratch / "taken", "new"); }, {"cannot write", "taken"});
   EXPECT_EQ(read_file(scratch / "taken" / "old"), "old");
   EXPECT_EQ(entries(scratch.path()), 1);
+}
+
+// Everything that a rename would silently put a file in the place of.
+TEST(WriteFileAtomically, LeavesAloneWhatIsNotARegularFile) {
+  const Scratch scratch;
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  write_file_atomically(scratch / "target", "precious");
+  fs::create_symlink("target", scratch / "link");
+  fs::create_symlink("nowhere", scratch / "dangling");
+  write_file_atomically(scratch / "fixed", "read-only");
+  fs::permissions(scratch / "fixed", fs::perms::owner_read);
+  const auto refuse = [](const fs::path& path, const std::string& why) {
+    SCOPED_TRACE(path);
+    expect_error([&] { write_file_atomically(path, "new"); }, {"cannot write file", path.string(), why});
+    expect_error([&] { require_writable_target(path, "--out"); }, {"--out " + path.string(), why});
+  };
+  refuse(scratch / "pipe", "a pipe");
+  refuse("/dev/full", "a device");
+  refuse(scratch / "link", "it leads to target");
+  refuse(scratch / "dangling", "it leads to nowhere");
+  refuse(scratch / "fixed", "read-only");
+  EXPECT_TRUE(fs::is_fifo(scratch / "pipe"));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+  EXPECT_TRUE(fs::is_symlink(scratch / "link"));
+  EXPECT_TRUE(fs::is_symlink(scratch / "dangling"));
+  EXPECT_EQ(read_file(scratch / "target"), "precious");
+  EXPECT_EQ(read_file(scratch / "fixed"), "read-only");
+  EXPECT_EQ(entries(scratch.path()), 5) << "nothing else was written";
 }
 
 TEST(PendingFile, TakesItsPlaceOnlyWhenCommitted) {
