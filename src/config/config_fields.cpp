@@ -60,9 +60,14 @@ Number checked(const std::string& value, const std::string& where, NumberRule ru
     number = parse_integer(value, where);
   }
   const auto as_double = static_cast<double>(number);
-  const bool is_allowed = std::isfinite(as_double) && as_double < rule.less_than &&
+  const bool is_finite = std::isfinite(as_double);
+  const bool is_allowed = is_finite && as_double < rule.less_than &&
                           (rule.is_least_allowed ? as_double >= rule.least : as_double > rule.least);
-  if (!is_allowed) throw Error("value out of range", {where, value, fmt::format("must be {}", rule.words)});
+  if (!is_allowed) {
+    throw Error(
+        "value out of range",
+        {where, value, fmt::format("must be {}{}", is_finite ? "" : "a finite number, ", rule.words)});
+  }
   return number;
 }
 

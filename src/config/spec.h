@@ -20,7 +20,8 @@ struct SpecSetting {
 };
 
 /// Settings that go together: an axis value, or what an override adds. `epochs_times` multiplies the epochs
-/// that all settings together give; `repeats` is the number of seeds.
+/// that all settings together give, and that of a scale their budget in epochs too; `repeats` is the number
+/// of seeds.
 struct SpecSettings {
   std::vector<SpecSetting> config;
   std::optional<double> epochs_times;
@@ -55,6 +56,8 @@ struct SpecOverride {
 struct SpecChoice {
   std::string key;
   std::vector<std::string> values;
+  /// File, line and column of the values.
+  std::string where;
   SpecCondition when;
   SpecCondition same_for;
   /// "validation_accuracy", or "test_accuracy" to mirror a paper that chose on test data.
@@ -109,17 +112,22 @@ struct SpecRun {
   /// The value of the chosen key, where the cell has one.
   std::string choice;
   RunConfig config;
+  /// Where the spec sets each key of the config that it sets.
+  std::map<std::string, std::string> places = {};
 };
 
-/// All runs at a scale, in the grid's order, the seeds of a cell together. An Error when there are none, or
-/// for a scale that the spec does not have.
+/// A sweep has no more runs than this.
+inline constexpr int64_t kMostRuns = 10000;
+
+/// All runs at a scale, in the grid's order, the seeds of a cell together. An Error when there are none or
+/// more than kMostRuns, or for a scale that the spec does not have.
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale);
 
 /// An Error that names those there are when the spec has no such scale.
 const SpecScale& find_scale(const Spec& spec, const std::string& name);
 
 /// Sets a key of every config, or the number of seeds, whatever the spec says of it: "dataset=fashion-mnist",
-/// "repeats=1".
+/// "repeats=1". An Error for a key that an axis or the choice sets: cells would not be what they are called.
 void set_everywhere(Spec& spec, const std::string& assignment);
 
 }  // namespace batchplus

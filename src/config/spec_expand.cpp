@@ -25,14 +25,16 @@ class Joined {
     if (settings.repeats) repeats = *settings.repeats;
   }
   void add_scale(const SpecSettings& settings) {
-    for (const SpecSetting& setting : settings.config) set(setting);
     scale_ = settings.epochs_times.value_or(1);
+    if (config.budget_epochs) *config.budget_epochs *= scale_;
+    for (const SpecSetting& setting : settings.config) set(setting);
     if (settings.repeats) repeats = std::min(repeats, *settings.repeats);
   }
   void set(const SpecSetting& setting) {
     for (const ConfigField& field : config_fields()) {
       if (field.key == setting.key) field.set(config, setting.text, setting.where);
     }
+    places[setting.key] = setting.where;
   }
   /// The scaled number of epochs is rounded before a method's factor, so that N and 1.5 N stay in proportion.
   void finish() {
@@ -43,6 +45,7 @@ class Joined {
 
   RunConfig config;
   int64_t repeats = 1;
+  std::map<std::string, std::string> places;
 
  private:
   double epochs_times_ = 1;
@@ -62,6 +65,26 @@ void require_validation(const Spec& spec, const RunConfig& config) {
   if (!spec.choice || spec.choice->by != "validation_accuracy" || config.validation > 0) return;
   throw Error("there is no validation data to choose by",
               {"[choose]", spec.choice->key, "set validation = N in [base], or by = \"test_accuracy\""});
+}
+
+/// Before they are made: a million of them take gigabytes.
+void require_few_runs(int64_t before, int64_t repeats) {
+  if (repeats <= kMostRuns - before) return;
+  throw Error("the spec has too many runs", {kRepeats, std::to_string(repeats),
+                                             fmt::format("a sweep has at most {}", format_count(kMostRuns))});
+}
+
+/// Who says what a key is, cell by cell; empty when nobody does.
+std::string owner_of(const Spec& spec, const std::string& key) {
+  if (spec.choice && spec.choice->key == key) return "[choose]";
+  for (const SpecAxis& axis : spec.axes) {
+    for (const SpecAxisValue& value : axis.values) {
+      for (const SpecSetting& setting : value.settings.config) {
+        if (setting.key == key) return fmt::format("the axis '{}'", axis.name);
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -87,7 +110,8 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
   if (equals == std::string::npos) {
     throw Error("not an assignment", {"set", assignment, "write {set} dataset=fashion-mnist"});
   }
-  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1), "set"};
+  const SpecSetting setting{assignment.substr(0, equals), assignment.substr(equals + 1),
+                            fmt::format("{{set}} {}", assignment.substr(0, equals))};
   std::vector<std::string> keys = spec_config_keys();
   if (setting.key == kRepeats) {
     spec.last.repeats = parse_repeats(setting.text, fmt::format("{{set}} {}", kRepeats));
@@ -97,6 +121,12 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
     RunConfig scratch;
     field.set(scratch, setting.text, fmt::format("{{set}} {}", setting.key));
+    const std::string owner = owner_of(spec, setting.key);
+    if (!owner.empty()) {
+      throw Error("the spec itself says what this key is, cell by cell",
+                  {fmt::format("{{set}} {}", setting.key), assignment,
+                   fmt::format("{} sets it; change the spec, or leave cells out", owner)});
+    }
     spec.last.config.push_back(setting);
     return;
   }
@@ -128,11 +158,12 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
       joined.finish();
       require_validation(spec, joined.config);
       for (const std::string& choice : choices_of(spec, cell)) {
-        if (!choice.empty()) joined.set({spec.choice->key, choice, spec.choice->key});
+        if (!choice.empty()) joined.set({spec.choice->key, choice, spec.choice->where});
+        require_few_runs(static_cast<int64_t>(runs.size()), joined.repeats);
         for (int64_t repeat = 0; repeat < joined.repeats; ++repeat) {
           RunConfig config = joined.config;
           config.seed += repeat;
-          runs.push_back({config_id(config), cell, choice, config});
+          runs.push_back({config_id(config), cell, choice, config, joined.places});
         }
       }
     }

@@ -123,6 +123,24 @@ void require_decider(const SpecTable& reader, const SpecChoice& choice) {
   }
 }
 
+/// Each checked by setting it, and none twice: its runs would count twice.
+void read_choice_values(const SpecTable& reader, const toml::array& list, SpecChoice& choice) {
+  const auto& fields = config_fields();
+  const auto field = std::find_if(fields.begin(), fields.end(),
+                                  [&](const ConfigField& row) { return row.key == choice.key; });
+  choice.where = fmt::format("{}, {}", reader.place_of("values"), choice.key);
+  std::set<std::string> seen;
+  for (const auto& value : list) {
+    const std::string where = reader.position(value.source().begin);
+    const std::string text = scalar_text(value, where, "values");
+    RunConfig scratch;
+    field->set(scratch, text, fmt::format("{}, {}", where, choice.key));
+    if (!seen.insert(field->get(scratch)).second)
+      throw Error("a value to choose from stands there twice", {where, text, "leave one of them out"});
+    choice.values.push_back(text);
+  }
+}
+
 SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axes) {
   reader.allow({"key", "values", "when", "same_for", "by"}, false);
   SpecChoice choice;
@@ -136,9 +154,7 @@ SpecChoice read_choice(const SpecTable& reader, const std::vector<SpecAxis>& axe
   if (list == nullptr || list->empty()) {
     throw Error("nothing to choose from", {reader.where(), "values", "write values = [0.5, 1.0]"});
   }
-  for (const auto& value : *list) {
-    choice.values.push_back(scalar_text(value, reader.position(value.source().begin), "values"));
-  }
+  read_choice_values(reader, *list, choice);
   choice.when = read_when(reader, "when", axes);
   choice.same_for = read_when(reader, "same_for", axes);
   require_decider(reader, choice);
@@ -160,7 +176,7 @@ std::vector<SpecCondition> read_only(const SpecTable& reader, const std::vector<
 }
 
 SpecScale read_scale(const std::string& name, const SpecTable& reader, const std::vector<SpecAxis>& axes) {
-  reader.allow({"only", "epochs_times", "repeats", "train_limit", "test_limit", "validation",
+  reader.allow({"only", "epochs_times", "budget_epochs", "repeats", "train_limit", "test_limit", "validation",
                 "metrics_samples", "metrics_every", "eval_every"},
                false);
   return {name, read_settings(reader), read_only(reader, axes)};

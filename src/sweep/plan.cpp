@@ -55,8 +55,20 @@ struct Counted {
   int64_t outer_batch_cost = 0;
 };
 
+/// The plan of a run. What is wrong with its config is told with the place where the spec says so.
+RunPlan plan_of(const SpecRun& run, Known& known) {
+  try {
+    return resolve(run.config, known.dataset(run.config));
+  } catch (const Error& problem) {
+    Error::Details details = problem.details();
+    const auto place = run.places.find(details.where);
+    if (place != run.places.end()) details.where = place->second;
+    throw Error(problem.summary(), details, problem.exit_code());
+  }
+}
+
 Counted count_cost(SpecRun run, Known& known) {
-  const auto shared = std::make_shared<const RunPlan>(resolve(run.config, known.dataset(run.config)));
+  const auto shared = std::make_shared<const RunPlan>(plan_of(run, known));
   const RunPlan& plan = *shared;
   const int64_t parameters = known.parameters(plan);
   Counted counted{.n = plan.data.train_samples,

@@ -35,6 +35,16 @@ std::string without_dashes(std::string_view text) {
   return letters;
 }
 
+/// The candidates that are nearest, the nearest first.
+std::vector<std::string> nearest_few(std::string_view name, std::vector<std::string> candidates) {
+  constexpr size_t kFew = 5;
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(name, a) < edit_distance(name, b);
+  });
+  candidates.resize(std::min(kFew, candidates.size()));
+  return candidates;
+}
+
 /// Parses all of `text`, or returns nothing.
 template <class Number>
 std::optional<Number> read_whole(std::string_view text) {
@@ -64,7 +74,13 @@ std::optional<std::string> nearest_name(std::string_view name, const std::vector
 }
 
 std::string suggest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr size_t kMostListed = 15;
   const auto nearest = nearest_name(name, candidates);
+  if (candidates.size() > kMostListed) {
+    if (nearest) return fmt::format("did you mean '{}'?", *nearest);
+    return fmt::format("there are {}; the nearest are: {}", candidates.size(),
+                       join(nearest_few(name, candidates), ", "));
+  }
   const std::string all = "one of: " + join(candidates, ", ");
   return nearest ? fmt::format("did you mean '{}'? ({})", *nearest, all) : all;
 }

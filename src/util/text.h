@@ -12,7 +12,7 @@ namespace batchplus {
 /// The candidate with the smallest edit distance, if it is near enough to be a plausible misspelling.
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
-/// "did you mean 'nag'?" or "one of: sgd, nag, ..." when nothing is near.
+/// "did you mean 'nag'?" and "one of: sgd, nag, ..."; of many candidates only the nearest few.
 std::string suggest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 std::vector<std::string> split(std::string_view text, char separator);

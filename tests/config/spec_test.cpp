@@ -174,5 +174,51 @@ TEST(Spec, KeysCanBeSetForEveryRun) {
   expect_error([&] { set_everywhere(spec, "lr=-1"); }, {"out of range", "set lr"});
 }
 
+// It would be ignored, or cells would be called what they are not.
+TEST(Spec, KeysOfAnAxisOrAChoiceCannotBeSetForEveryRun) {
+  Spec spec = parse_spec(kSpec, "s.toml");
+  expect_error([&] { set_everywhere(spec, "method=sgd"); }, {"cell by cell", "method=sgd", "axis 'method'"});
+  expect_error([&] { set_everywhere(spec, "model=mlp"); }, {"axis 'network'"});
+  expect_error([&] { set_everywhere(spec, "lr=0.3"); }, {"[choose]"});
+  EXPECT_NO_THROW(set_everywhere(spec, "inner_batch=16"));
+  EXPECT_NO_THROW(set_everywhere(spec, "repeats=1"));
+}
+
+TEST(Spec, AChoiceHasEachValueOnce) {
+  for (const char* values : {"values = [0.1, 0.1]", "values = [0.1, 0.10]", "values = [0.1, \"1e-1\"]"}) {
+    expect_error([&] { parse_spec(with("values = [0.5, 1.0]", values), "s.toml"); },
+                 {"stands there twice", "s.toml:32:"});
+  }
+  expect_error([&] { parse_spec(with("values = [0.5, 1.0]", "values = [0.5, -1]"), "s.toml"); },
+               {"out of range", "s.toml:32:", "lr"});
+}
+
+TEST(Spec, AScaleMultipliesABudgetTooOrSetsIt) {
+  const auto budget = [](const std::string& scale) {
+    const std::string text = "title = \"t\"\n[base]\nbudget_epochs = 40\n[scale.some]\n" + scale;
+    return expand(parse_spec(text, "s.toml"), "some").at(0).config.budget_epochs;
+  };
+  EXPECT_EQ(budget(""), 40);
+  EXPECT_EQ(budget("epochs_times = 0.1\n"), 4);
+  EXPECT_EQ(budget("budget_epochs = 3\n"), 3);
+  EXPECT_EQ(budget("epochs_times = 0.1\nbudget_epochs = 3\n"), 3);
+}
+
+TEST(Spec, HasNoMoreRunsThanASweepCanHave) {
+  const auto count = [](const std::string& repeats) {
+    return expand(parse_spec(with("repeats = 3", "repeats = " + repeats), "s.toml"), "paper").size();
+  };
+  expect_error([&] { count("1000000000000"); }, {"too many runs", "1000000000000", "at most 10,000"});
+  expect_error([&] { count("1667"); }, {"too many runs"});
+  EXPECT_EQ(count("1666"), 6 * 1666U);
+}
+
+TEST(Spec, KnowsWhereEachKeyWasSet) {
+  const SpecRun run = expand(parse_spec(kSpec, "s.toml"), "paper").at(0);
+  EXPECT_EQ(run.places.at("model"), "s.toml:14:3, model");
+  EXPECT_EQ(run.places.at("lr"), "s.toml:32:10, lr");
+  EXPECT_FALSE(run.places.contains("seed"));
+}
+
 }  // namespace
 }  // namespace batchplus

@@ -35,6 +35,16 @@ TEST(SweepPlan, RefusesBudgetsThatShouldBeEqualAndAreNot) {
       {"budgets that should be equal are not", "BP-SVRG", "NAG"});
 }
 
+TEST(SweepPlan, SaysWhereTheSpecIsWrong) {
+  expect_error([] { plan_sweep(parse_spec(with("\"nag\"", "\"nga\""), "s.toml"), "paper"); },
+               {"unknown method", "s.toml:26:3, method", "nga", "did you mean 'nag'?"});
+  expect_error([] { plan_sweep(parse_spec(with("\"synthetic\"", "\"synthetc\""), "s.toml"), "paper"); },
+               {"unknown dataset", "s.toml:5:1, dataset"});
+  Spec spec = parse_spec(kSpec, "s.toml");
+  set_everywhere(spec, "dataset=cifar");
+  expect_error([&] { plan_sweep(spec, "paper"); }, {"unknown dataset", "where: set dataset"});
+}
+
 TEST(SweepPlan, CountsPicturesWithoutReadingThem) {
   const testing::Scratch scratch;
   for (const char* name : {"ant", "bee"}) {

@@ -19,6 +19,17 @@ TEST(NearestName, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
 }
 
+TEST(SuggestName, ListsAllOfAFewAndTheNearestOfMany) {
+  EXPECT_EQ(suggest_name("nga", {"sgd", "nag"}), "did you mean 'nag'? (one of: sgd, nag)");
+  EXPECT_EQ(suggest_name("zzzzzzzz", {"sgd", "nag"}), "one of: sgd, nag");
+  std::vector<std::string> many;
+  for (int i = 0; i < 45; ++i) many.push_back("key_number_" + std::to_string(i));
+  many[30] = "momentum";
+  EXPECT_EQ(suggest_name("momentun", many), "did you mean 'momentum'?");
+  EXPECT_EQ(suggest_name("mxxxntum", many).find("key_number_44"), std::string::npos);
+  EXPECT_EQ(suggest_name("mxxxxtum", many).substr(0, 45), "there are 45; the nearest are: momentum, key_");
+}
+
 TEST(NameKeys, PutsANameInPlaceOfEachKeyInBraces) {
   const auto shout = [](const std::string& key) { return "<" + key + ">"; };
   EXPECT_EQ(name_keys("name one with {out}, or {no_figures}", shout), "name one with <out>, or <no_figures>");
