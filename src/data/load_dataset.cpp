@@ -44,7 +44,10 @@ fs::path data_directory(const std::string& given) {
   };
   if (const auto data = environment("BATCHPLUS_DATA"); !data.empty()) return data;
   if (const auto cache = environment("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "batchplus";
-  return fs::path(environment("HOME")) / ".cache" / "batchplus";
+  if (const auto home = environment("HOME"); !home.empty()) return fs::path(home) / ".cache" / "batchplus";
+  throw Error(
+      "nothing says where datasets are",
+      {"data_dir", "$BATCHPLUS_DATA, $XDG_CACHE_HOME and $HOME are not set", "set one, or give {data_dir}"});
 }
 
 std::optional<DatasetLocation> locate(const DatasetInfo& info, const fs::path& directory) {
@@ -76,14 +79,17 @@ Verification verify_files(const DatasetInfo& info, const DatasetLocation& locati
     const std::string& md5 = info.sources.official.front().md5;
     return digest_like(location.path, md5) == md5 ? Verification::kOfficial : Verification::kLayout;
   }
-  const bool is_as_fetched = verify_recorded_checksums(location.path);
+  const auto recorded = verify_recorded_checksums(location.path);
   const auto& known = info.sources.checksums;
   const bool is_official = std::all_of(info.files.begin(), info.files.end(), [&](const auto& name) {
     const auto entry = known.find(name);
-    return entry != known.end() && has_digest(location.path, name, entry->second);
+    if (entry == known.end()) return false;
+    // A file that has just been compared need not be read again.
+    const bool is_compared = recorded && recorded->contains(name) && recorded->at(name) == entry->second;
+    return is_compared || has_digest(location.path, name, entry->second);
   });
   if (is_official) return Verification::kOfficial;
-  return is_as_fetched ? Verification::kAsFetched : Verification::kLayout;
+  return recorded ? Verification::kAsFetched : Verification::kLayout;
 }
 
 Dataset load_dataset_at(const DatasetInfo& info, const DatasetLocation& location) {
@@ -103,8 +109,11 @@ Dataset load_dataset(const DatasetInfo& info, const fs::path& directory) {
                 {(directory / info.folder).string(), fmt::format("needs {}", join(info.files, ", ")),
                  info.how_to_get});
   }
-  if (!info.files.empty() && !location->is_archive) verify_recorded_checksums(location->path);
-  return load_dataset_at(info, *location);
+  const bool is_made = info.files.empty() && info.system_folder.empty();
+  std::string verified = is_made ? "made in memory" : to_string(verify_files(info, *location));
+  Dataset dataset = load_dataset_at(info, *location);
+  dataset.verified = std::move(verified);
+  return dataset;
 }
 
 DatasetInfo describe(DatasetInfo info, const Dataset& dataset) {

@@ -89,6 +89,7 @@ DatasetInfo image_folder(const std::string& name) {
       .channels = 3,
       .side = 32,
       .train_samples = count_training_pictures(path),
+      .test_samples = 0,
       .normalization = {},
       .is_augmented_by_default = false,
       .folder = "",
@@ -111,6 +112,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 3,
           .side = 32,
           .train_samples = 50000,
+          .test_samples = 10000,
           .normalization = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}},
           .is_augmented_by_default = true,
           .folder = "cifar-10-batches-bin",
@@ -127,6 +129,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 3,
           .side = 32,
           .train_samples = 50000,
+          .test_samples = 10000,
           .normalization = {{0.5071, 0.4865, 0.4409}, {0.2673, 0.2564, 0.2762}},
           .is_augmented_by_default = true,
           .folder = "cifar-100-binary",
@@ -143,6 +146,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 3,
           .side = 32,
           .train_samples = 73257,
+          .test_samples = 26032,
           .normalization = {{0, 0, 0}, {1, 1, 1}},
           .is_augmented_by_default = false,
           .folder = "svhn",
@@ -159,6 +163,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 1,
           .side = 28,
           .train_samples = 60000,
+          .test_samples = 10000,
           .normalization = {{0.1307}, {0.3081}},
           .is_augmented_by_default = false,
           .folder = "mnist",
@@ -175,6 +180,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 1,
           .side = 28,
           .train_samples = 60000,
+          .test_samples = 10000,
           .normalization = {{0.2860}, {0.3530}},
           .is_augmented_by_default = false,
           .folder = "fashion-mnist",
@@ -191,6 +197,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 3,
           .side = 32,
           .train_samples = 10000,
+          .test_samples = 0,
           .normalization = {{0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}},
           .is_augmented_by_default = false,
           .folder = "",
@@ -202,6 +209,12 @@ const std::vector<DatasetInfo>& datasets() {
       },
   };
   return table;
+}
+
+std::string absolute_dataset(const std::string& name) {
+  if (!name.starts_with(kFolderPrefix)) return name;
+  const fs::path path = fs::absolute(name.substr(kFolderPrefix.size()));
+  return std::string(kFolderPrefix) + path.lexically_normal().string();
 }
 
 DatasetInfo find_dataset(const std::string& name) {

@@ -34,6 +34,8 @@ struct DatasetInfo {
   int64_t side;
   /// Of the published set, or of a folder's pictures.
   int64_t train_samples;
+  /// Of the published set; 0: nothing is published.
+  int64_t test_samples;
   /// What `--normalize auto` means; measured on the training images when empty.
   Normalization normalization;
   /// What `--augment auto` means.
@@ -55,8 +57,11 @@ const std::vector<DatasetInfo>& datasets();
 /// The row with that name, or the row of folder:PATH; an Error that suggests the nearest name otherwise.
 DatasetInfo find_dataset(const std::string& name);
 
+/// The same name, whatever directory it is read in: the path of folder:PATH made absolute.
+std::string absolute_dataset(const std::string& name);
+
 /// `given` if not empty, else $BATCHPLUS_DATA, $XDG_CACHE_HOME/batchplus or ~/.cache/batchplus.
-/// A directory that was given and does not exist is an Error.
+/// A directory that was given and does not exist is an Error, and so is a user without a home.
 std::filesystem::path data_directory(const std::string& given);
 
 /// The folder that holds all files of the dataset (in the data directory, the data directory itself, or the

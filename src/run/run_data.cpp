@@ -9,7 +9,9 @@
 namespace batchplus {
 
 Dataset load_dataset(const RunConfig& config, const DatasetInfo& info) {
-  return load_dataset(info, data_directory(config.data_dir));
+  // What is made in memory, or lies in a folder of its own, needs no data directory.
+  const bool has_files = !info.files.empty();
+  return load_dataset(info, has_files || !config.data_dir.empty() ? data_directory(config.data_dir) : "");
 }
 
 std::string fingerprint(const ImageView& view) {

@@ -39,6 +39,8 @@ std::string md5(const std::string& bytes) {
 DatasetInfo small_dataset(const std::string& address) {
   DatasetInfo info = find_dataset("cifar100");
   info.sources.official = {{address + "/cifar-100-binary.tar.gz", md5(archive_bytes())}};
+  info.train_samples = 30;
+  info.test_samples = 10;
   return info;
 }
 
@@ -151,6 +153,21 @@ TEST(Fetch, RefusesFilesThatAreNotTheOfficialOnes) {
   options.from = source.path();
   expect_error([&] { fetch_dataset(find_dataset("cifar10"), target.path(), options); },
                {"differs from the official one", "data_batch_1.bin", "data_dir"});
+  EXPECT_TRUE(left_behind(target.path()).empty());
+}
+
+TEST(Fetch, RefusesAPartOfADataset) {
+  const Scratch source;
+  write_file_atomically(source / "train.bin", cifar100_records(30));
+  write_file_atomically(source / "test.bin", cifar100_records(9));
+  const Scratch target;
+  FetchOptions options = quick();
+  options.from = source.path();
+  expect_error(
+      [&] { fetch_dataset(small_dataset("http://nowhere.invalid"), target.path(), options); },
+      {"not the whole of cifar100", "30 + 9 samples", "published are 30 + 10", source.path().string()});
+  expect_error([&] { fetch_dataset(find_dataset("cifar100"), target.path(), options); },
+               {"published are 50,000 + 10,000"});
   EXPECT_TRUE(left_behind(target.path()).empty());
 }
 

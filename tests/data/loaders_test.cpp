@@ -7,6 +7,7 @@
 #include "data/cifar.h"
 #include "data/registry.h"
 #include "data/synthetic.h"
+#include "support/environment.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/scratch.h"
@@ -126,6 +127,40 @@ TEST(Registry, NamesWhatIsMissingAndHowToGetIt) {
   expect_error([&] { data_directory((scratch / "none").string()); }, {"no such data directory", "data_dir"});
   write_cifar10(scratch.path(), 2);
   EXPECT_EQ(locate(find_dataset("cifar10"), scratch.path()), DatasetLocation{scratch.path()});
+}
+
+TEST(Registry, PutsNoCacheIntoTheWorkingDirectory) {
+  const testing::Environment data("BATCHPLUS_DATA", nullptr);
+  const testing::Environment cache("XDG_CACHE_HOME", nullptr);
+  const testing::Environment home("HOME", nullptr);
+  expect_error([] { data_directory(""); }, {"nothing says where datasets are", "$HOME", "data_dir"});
+}
+
+TEST(Registry, MakesTheFolderOfADatasetAbsolute) {
+  EXPECT_EQ(absolute_dataset("cifar10"), "cifar10");
+  EXPECT_EQ(absolute_dataset("folder:/a/b"), "folder:/a/b");
+  EXPECT_EQ(absolute_dataset("folder:x/../y"), "folder:" + (fs::current_path() / "y").string());
+}
+
+// Whoever reads a result must know whether it is one on the published data.
+TEST(Registry, SaysHowFarADatasetIsKnownToBeRight) {
+  EXPECT_EQ(load_dataset(find_dataset("synthetic"), "").verified, "made in memory");
+  const Scratch scratch;
+  DatasetInfo info = find_dataset("cifar10");
+  const fs::path folder = scratch / info.folder;
+  write_cifar10(folder, 2);
+  EXPECT_EQ(load_dataset(info, scratch.path()).verified, "layout");
+  for (const std::string& name : info.files)
+    info.sources.checksums[name] = sha256_hex(read_file(folder / name));
+  EXPECT_EQ(load_dataset(info, scratch.path()).verified, "official");
+  write_file_atomically(folder / kChecksumFile, format_checksums(info.sources.checksums));
+  EXPECT_EQ(load_dataset(info, scratch.path()).verified, "official") << "noted and published";
+  // A label of one's own.
+  std::string records = read_file(folder / "data_batch_1.bin");
+  records[0] = 3;
+  write_file_atomically(folder / "data_batch_1.bin", records);
+  fs::remove(folder / kChecksumFile);
+  EXPECT_EQ(load_dataset(info, scratch.path()).verified, "layout");
 }
 
 TEST(Registry, RefusesImagesOfAnotherSize) {
