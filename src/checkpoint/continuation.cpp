@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
@@ -64,6 +65,20 @@ void take_checkpoint(LoadedCheckpoint loaded, const RunLayout& layout, Continuat
   note_damaged_metrics(layout, run.records, run.notes);
 }
 
+/// Whether a run that has ended must go on from its checkpoint, to make files again that it has lost.
+bool has_lost_results(const RunLayout& layout, const Json& status, std::vector<std::string>& notes) {
+  const std::vector<std::string> lost = find_lost_results(layout, status);
+  if (lost.empty()) return false;
+  if (!fs::exists(layout.checkpoint()) && !fs::exists(layout.previous_checkpoint())) {
+    throw Error(
+        "the run has lost files, and has no checkpoint to make them again from",
+        {layout.root.string(), join(lost, "; "), "restore them, or remove the directory to run it again"});
+  }
+  for (const std::string& problem : lost)
+    notes.push_back(fmt::format("the run has ended and lost a file, which is made again ({})", problem));
+  return true;
+}
+
 }  // namespace
 
 Continuation read_continuation(const RunLayout& layout, Ended ended) {
@@ -71,10 +86,11 @@ Continuation read_continuation(const RunLayout& layout, Ended ended) {
   Json status;
   try {
     status = read_status(layout);
-    if (status["status"] == "done" || status["status"] == "diverged") run.result = result_of(status);
+    if (has_ended(status)) run.result = result_of(status);
   } catch (const Error& problem) {
     run.notes.push_back(fmt::format("{}: {}", layout.status().string(), problem.summary()));
   }
+  if (!run.result.is_null() && has_lost_results(layout, status, run.notes)) run.result = Json();
   const bool has_ended = !run.result.is_null();
   if (has_ended) run.config = parse_run_config(read_config(layout), layout.config().string());
   if (has_ended && ended == Ended::kResult) return run;

@@ -22,9 +22,60 @@ using Config = std::map<std::string, std::string>;
 const std::vector<std::string> kMostTelling = {"method", "model",       "dataset",
                                                "lr",     "inner_batch", "outer_batch"};
 
-RunConfig config_of(const fs::path& run) {
-  const RunLayout layout{run};
-  return parse_run_config(read_config(layout), layout.config().string());
+/// A run with what says which one it is, and what came of it.
+struct FoundRun {
+  fs::path directory;
+  RunConfig config;
+  Json status;
+
+  bool has_ended() const { return batchplus::has_ended(status); }
+  bool has_result_of(const FoundRun& other) const {
+    return status["status"] == other.status["status"] &&
+           status.value(kWeightsChecksum, "") == other.status.value(kWeightsChecksum, "");
+  }
+};
+
+FoundRun find_run(const fs::path& directory) {
+  const RunLayout layout{directory};
+  return {directory, parse_run_config(read_config(layout), layout.config().string()), read_status(layout)};
+}
+
+/// Two runs with one config and seed are one: the first stays, unless the other is further. Returns a note.
+std::string join_runs(FoundRun& first, FoundRun other) {
+  if (first.has_ended() && other.has_ended() && !first.has_result_of(other)) {
+    throw Error("two runs have one config and one seed, and different results",
+                {first.directory.string(), other.directory.string(),
+                 "leave one of them out; 'batchplus check' tells whether their files are whole"});
+  }
+  if (other.has_ended() && !first.has_ended()) std::swap(first, other);
+  return fmt::format("{} has the config and the seed of {}, and counts once with it",
+                     other.directory.string(), first.directory.string());
+}
+
+/// The runs that can be read, each once; notes say what happened to the others.
+std::vector<FoundRun> read_each_once(const std::vector<fs::path>& directories, Comparison& comparison) {
+  std::vector<FoundRun> runs;
+  std::map<std::string, size_t> places;
+  for (const fs::path& directory : directories) {
+    std::optional<FoundRun> run;
+    try {
+      run = find_run(directory);
+    } catch (const Error& problem) {
+      note_damage(comparison, problem);
+      continue;
+    }
+    const auto [place, is_new] = places.try_emplace(config_id(run->config), runs.size());
+    if (is_new) {
+      runs.push_back(std::move(*run));
+    } else {
+      comparison.notes.push_back(join_runs(runs[place->second], std::move(*run)));
+    }
+  }
+  if (runs.empty()) {
+    throw Error("no run can be read",
+                {"report", join(comparison.notes, "; "), "'batchplus check' says what is wrong with each"});
+  }
+  return runs;
 }
 
 /// What decides the result, key by key, but for the seed.
@@ -39,6 +90,22 @@ Config compared_keys(const RunConfig& config) {
 std::string value_of_key(const Config& config, const std::string& key) {
   const auto found = config.find(key);
   return found == config.end() || found->second.empty() ? "unset" : found->second;
+}
+
+/// Values as labels of a table: a long one, like means and deviations, is cut short, and numbered where that
+/// makes it the same as another.
+void shorten_values(std::vector<Config>& configs, const std::string& key) {
+  constexpr size_t kLongest = 24;
+  std::map<std::string, std::string> labels;
+  std::set<std::string> taken;
+  for (Config& config : configs) {
+    const std::string value = value_of_key(config, key);
+    if (value.size() <= kLongest) continue;
+    const auto [label, is_new] = labels.try_emplace(value, value.substr(0, kLongest - 3) + "...");
+    for (int number = 2; is_new && !taken.insert(label->second).second; ++number)
+      label->second = fmt::format("{}... ({})", value.substr(0, kLongest - 3), number);
+    config[key] = label->second;
+  }
 }
 
 /// Whether runs with the same value of `a` always have the same value of `b`.
@@ -90,12 +157,12 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
     if (!fs::is_directory(path))
       throw Error("not a directory", {"report", path.string(), "name a spec, or directories with runs"});
     const size_t before = runs.size();
-    if (fs::exists(RunLayout{path}.status())) {
+    if (RunLayout{path}.holds_run()) {
       runs.push_back(path);
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_directory() && fs::exists(RunLayout{entry.path()}.status())) runs.push_back(entry.path());
+      if (entry.is_directory() && RunLayout{entry.path()}.holds_run()) runs.push_back(entry.path());
     }
     if (runs.size() == before) {
       throw Error("there is no run here", {"report", path.string(), "a run directory has a status.json"});
@@ -106,16 +173,14 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
   return runs;
 }
 
-Comparison arrange_runs(const std::vector<fs::path>& runs) {
+Comparison arrange_runs(const std::vector<fs::path>& directories) {
+  Comparison comparison{.name = "runs"};
+  const std::vector<FoundRun> runs = read_each_once(directories, comparison);
+  comparison.title = fmt::format("{} run{}", runs.size(), runs.size() == 1 ? "" : "s");
   std::vector<Config> configs;
-  std::vector<int64_t> seeds;
-  for (const fs::path& run : runs) {
-    const RunConfig config = config_of(run);
-    configs.push_back(compared_keys(config));
-    seeds.push_back(config.seed);
-  }
+  for (const FoundRun& run : runs) configs.push_back(compared_keys(run.config));
   const std::vector<std::string> keys = differing_keys(configs);
-  Comparison comparison{.name = "runs", .title = fmt::format("{} runs", runs.size())};
+  for (const std::string& key : keys) shorten_values(configs, key);
   for (const std::string& key : keys) {
     std::set<std::string> values;
     for (const Config& config : configs) values.insert(value_of_key(config, key));
@@ -129,8 +194,9 @@ Comparison arrange_runs(const std::vector<fs::path>& runs) {
     for (const std::string& key : keys) labels.push_back(value_of_key(configs[i], key));
     ComparedCell& cell = cells[labels];
     cell.labels = labels;
-    cell.runs.push_back(
-        {.id = runs[i].filename().string(), .seed = seeds[i], .directory = runs[i], .record = std::nullopt});
+    cell.runs.push_back({.id = runs[i].directory.filename().string(),
+                         .seed = runs[i].config.seed,
+                         .directory = runs[i].directory});
   }
   // In the order of the axes.
   std::vector<ComparedCell> sorted;

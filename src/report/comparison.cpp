@@ -51,6 +51,11 @@ size_t ComparedCell::count_missing() const {
   return runs.size() - count_done() - count_diverged();
 }
 
+size_t ComparedCell::count_damaged() const {
+  return static_cast<size_t>(
+      std::count_if(runs.begin(), runs.end(), [](const ComparedRun& run) { return !run.damage.empty(); }));
+}
+
 const PublishedValue* ComparedCell::find_published(const std::string& quantity) const {
   const auto found = published.find(quantity);
   return found == published.end() ? nullptr : &found->second;
@@ -75,11 +80,25 @@ const ComparedCell* Comparison::find(const std::vector<std::string>& row, const 
 void read_runs(Comparison& comparison) {
   for (ComparedCell& cell : comparison.cells) {
     for (ComparedRun& run : cell.runs) {
-      // Of a run that was cut short, the last line of records may be too.
-      const std::string word = read_status_word(run.directory);
-      if (word == "done" || word == "diverged") run.record = read_run(run.directory);
+      const RunLayout layout{run.directory};
+      if (!layout.holds_run()) continue;
+      try {
+        // Of a run that was cut short, the last line of records may be too.
+        if (has_ended(read_status(layout))) run.record = read_run(run.directory);
+      } catch (const Error& problem) {
+        run.damage = problem.summary();
+        note_damage(comparison, problem);
+      }
     }
   }
+}
+
+void note_damage(Comparison& comparison, const Error& problem) {
+  const std::string note =
+      fmt::format("left out, because it is damaged: {} ({})", problem.details().where, problem.summary());
+  auto& notes = comparison.notes;
+  // Cells may share a run.
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
 }
 
 ReportedQuantity find_measured_quantity(const Comparison& comparison, const std::string& name,

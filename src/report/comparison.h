@@ -11,6 +11,7 @@
 #include "report/quantities.h"
 #include "report/statistics.h"
 #include "store/run_directory.h"
+#include "util/error.h"
 
 namespace batchplus {
 
@@ -20,6 +21,8 @@ struct ComparedRun {
   int64_t seed = 0;
   std::filesystem::path directory = {};
   std::optional<StoredRun> record = {};
+  /// What is wrong with its files, which is why it has no record; empty: nothing is.
+  std::string damage = {};
 
   bool is_diverged() const;
   /// Finished and not diverged.
@@ -41,6 +44,7 @@ struct ComparedCell {
   size_t count_diverged() const;
   size_t count_done() const;
   size_t count_missing() const;
+  size_t count_damaged() const;
   /// Null when the paper has no such number.
   const PublishedValue* find_published(const std::string& quantity) const;
 };
@@ -67,6 +71,8 @@ struct Comparison {
   std::string choice_key = {};
   std::string choice_by = {};
   ReportOptions options = {};
+  /// What a reader must know of the runs: damaged ones that are left out, copies that count once.
+  std::vector<std::string> notes = {};
 
   const ComparedAxis& columns() const { return axes.back(); }
   /// The labels of all axes but the last that have cells, in the order of the grid.
@@ -75,8 +81,11 @@ struct Comparison {
   const ComparedCell* find(const std::vector<std::string>& row, const std::string& column) const;
 };
 
-/// Reads the runs that have finished. Damaged ones are Errors.
+/// Reads the runs that have finished. Damaged ones are left out, with a note.
 void read_runs(Comparison& comparison);
+
+/// Notes a run that an Error keeps out of the comparison.
+void note_damage(Comparison& comparison, const Error& problem);
 
 /// find_quantity, with a label that says by which statistics of BatchNorm the runs measured it:
 /// "‖∇F‖² (evaluation statistics)".

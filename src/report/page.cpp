@@ -115,10 +115,10 @@ std::string runs_of(const Comparison& comparison, const ComparedCell& cell, cons
   for (const ComparedRun& run : cell.runs) {
     if (!run.record) {
       text += fmt::format(
-          "<tr><td>{}</td><td class=\"missing\">not finished</td><td class=\"number\">-</td><td "
+          "<tr><td>{}</td><td class=\"missing\">{}</td><td class=\"number\">-</td><td "
           "class=\"number\">-"
           "</td><td class=\"number\">-</td><td class=\"number\">-</td><td>{}</td></tr>\n",
-          run.seed, escape_html(run.id));
+          run.seed, run.damage.empty() ? "not finished" : "damaged", escape_html(run.id));
       continue;
     }
     const StoredRun& record = *run.record;
@@ -155,16 +155,20 @@ std::string describe_runs(const Comparison& comparison) {
   size_t all = 0;
   size_t done = 0;
   size_t diverged = 0;
+  size_t damaged = 0;
   for (const auto* cells : {&comparison.cells, &comparison.not_chosen}) {
     for (const ComparedCell& cell : *cells) {
       all += cell.runs.size();
       done += cell.count_done();
       diverged += cell.count_diverged();
+      damaged += cell.count_damaged();
     }
   }
   std::string text = fmt::format("{} of {} done", done, all);
   if (diverged > 0) text += fmt::format(", {} diverged", diverged);
-  if (done + diverged < all) text += fmt::format(", {} missing", all - done - diverged);
+  if (damaged > 0) text += fmt::format(", {} damaged", damaged);
+  const size_t missing = all - done - diverged - damaged;
+  if (missing > 0) text += fmt::format(", {} missing", missing);
   return text;
 }
 
@@ -184,6 +188,8 @@ std::string make_page(const ReportContent& content, const fs::path& directory) {
     page += fmt::format("<p class=\"notice\"><b>Scale {}</b>: {}</p>\n", escape_html(comparison.scale),
                         escape_html(comparison.scale_note));
   }
+  for (const std::string& note : comparison.notes)
+    page += fmt::format("<p class=\"notice\"><b>Note</b>: {}</p>\n", escape_html(note));
   page += "<section id=\"tables\"><h2>Tables</h2>\n";
   for (const Table& table : content.tables) page += to_html(table);
   page +=

@@ -25,7 +25,9 @@ void require_a_finished_run(const Comparison& comparison) {
     all += cell.runs.size();
     if (cell.count_done() + cell.count_diverged() > 0) return;
   }
-  throw Error("no run has finished", {comparison.name, fmt::format("{} runs", all), "run the sweep first"});
+  std::vector<std::string> seen = {fmt::format("{} runs", all)};
+  seen.insert(seen.end(), comparison.notes.begin(), comparison.notes.end());
+  throw Error("no run has finished", {comparison.name, join(seen, "; "), "run the sweep first"});
 }
 
 /// An earlier report is replaced; anything else is left alone.
@@ -104,6 +106,7 @@ std::string make_markdown(const ReportContent& content, const std::vector<std::s
     text += fmt::format("Scale **{}**: {}\n\n", comparison.scale, comparison.scale_note);
   }
   text += fmt::format("Runs: {}. Made {}.\n\n", describe_runs(comparison), content.made);
+  for (const std::string& note : comparison.notes) text += fmt::format("Note: {}.\n\n", note);
   for (const Table& table : content.tables) text += to_markdown(table, "index.html") + "\n";
   for (const std::string& name : figures) text += fmt::format("![{}](figures/{}.svg)\n\n", name, name);
   return text;
@@ -184,7 +187,10 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
     fs::remove_all(directory / folder);
     make_directories(directory / folder);
   }
-  Json json = {{"title", settled.title}, {"scale", settled.scale}, {"runs", describe_runs(settled)}};
+  Json json = {{"title", settled.title},
+               {"scale", settled.scale},
+               {"runs", describe_runs(settled)},
+               {"notes", settled.notes}};
   std::string text;
   Json table_names = Json::array();
   for (const Table& table : content.tables) {

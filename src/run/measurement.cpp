@@ -77,7 +77,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "quantities");
   StateDictFile weights = read_weight_file(request.weights);
   if (!request.run.empty()) {
-    require_checksum(read_status(RunLayout{request.run}), "weights_sha256",
+    require_checksum(read_status(RunLayout{request.run}), kWeightsChecksum,
                      weights_sha256(to_tensors(weights)), request.weights);
   }
   MeasureOptions options = resolve_measuring(config);

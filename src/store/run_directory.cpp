@@ -16,7 +16,6 @@ constexpr const char* kChecksum = "checksum";
 constexpr const char* kFormatVersion = "format_version";
 constexpr const char* kUpdated = "updated";
 constexpr const char* kConfigChecksum = "config_sha256";
-constexpr const char* kMetricsChecksum = "metrics_sha256";
 constexpr const char* kDamagedHint = "the file is damaged; restore it or remove the run";
 
 Json parse_json(const std::string& text, const std::string& where) {
@@ -27,11 +26,11 @@ Json parse_json(const std::string& text, const std::string& where) {
   }
 }
 
+}  // namespace
+
 bool has_ended(const Json& status) {
   return status["status"] == "done" || status["status"] == "diverged";
 }
-
-}  // namespace
 
 bool RunLayout::holds_run() const {
   return fs::exists(status()) || fs::exists(checkpoint()) || fs::exists(previous_checkpoint());

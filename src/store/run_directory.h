@@ -14,6 +14,10 @@ namespace batchplus {
 /// no checksums.
 inline constexpr int kRunFormatVersion = 2;
 
+/// Keys of status.json that hold the SHA-256 of metrics.jsonl and of the final weights.
+inline constexpr const char* kMetricsChecksum = "metrics_sha256";
+inline constexpr const char* kWeightsChecksum = "weights_sha256";
+
 /// Where the files of a run are. docs/run-directory.md describes each of them.
 struct RunLayout {
   std::filesystem::path root;
@@ -83,6 +87,8 @@ StoredRun read_run(const std::filesystem::path& root);
 
 /// status.json alone; an Error when it is damaged.
 Json read_status(const RunLayout& layout);
+/// Whether a status is that of a run with nothing left to do: "done" or "diverged".
+bool has_ended(const Json& status);
 /// What a status says of the run and not of its files: the result as the program prints it.
 Json result_of(Json status);
 

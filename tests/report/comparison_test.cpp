@@ -1,5 +1,6 @@
 #include "report/comparison.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/arrange.h"
@@ -13,9 +14,13 @@ namespace batchplus {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using testing::expect_error;
 using testing::FinishedRun;
+using ::testing::HasSubstr;
 using testing::Scratch;
+using ::testing::UnorderedElementsAre;
 using testing::write_run;
 
 ComparedRun run_at(const fs::path& directory, int64_t seed) {
@@ -133,6 +138,69 @@ TEST(Arrange, ARunThatNamesNoKernelsHadLibtorchs) {
   const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
   ASSERT_EQ(comparison.cells.size(), 2U);
   EXPECT_EQ(comparison.cells[0].labels, std::vector<std::string>{"aten"});
+}
+
+// A copied directory is no other seed.
+TEST(Arrange, ACopyOfARunCountsOnce) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.more_result = {{"weights_sha256", "11"}}});
+  fs::copy(scratch / "a", scratch / "copy", fs::copy_options::recursive);
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  ASSERT_EQ(comparison.cells.size(), 1U);
+  ASSERT_EQ(comparison.cells[0].runs.size(), 1U);
+  EXPECT_EQ(comparison.cells[0].runs[0].id, "a");
+  EXPECT_EQ(comparison.title, "1 run");
+  EXPECT_THAT(comparison.notes,
+              ElementsAre(AllOf(HasSubstr((scratch / "copy").string()), HasSubstr("counts once"))));
+}
+
+TEST(Arrange, TwoResultsOfOneConfigAndSeedAreAnError) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.more_result = {{"weights_sha256", "11"}}});
+  write_run(scratch / "b", {.more_result = {{"weights_sha256", "22"}}});
+  expect_error([&] { arrange_runs(find_runs({scratch.path()})); },
+               {"different results", (scratch / "a").string(), (scratch / "b").string()});
+}
+
+TEST(Arrange, OfTwoRunsWithOneConfigTheFinishedOneCounts) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.status = "interrupted"});
+  write_run(scratch / "b", {});
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  ASSERT_EQ(comparison.cells[0].runs.size(), 1U);
+  EXPECT_EQ(comparison.cells[0].runs[0].id, "b");
+  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr((scratch / "a").string())));
+}
+
+TEST(Arrange, LeavesDamagedRunsOutAndNamesThem) {
+  const Scratch scratch;
+  for (const int64_t seed : {1, 2, 3, 4, 5}) write_run(scratch / fmt::format("{}", seed), {.seed = seed});
+  append_bytes(scratch / "2" / "config.toml", "lr = 0.3\n");
+  fs::remove(scratch / "3" / "metrics.jsonl");
+  append_bytes(scratch / "4" / "status.json", "x");
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  ASSERT_EQ(comparison.cells.size(), 1U);
+  EXPECT_EQ(comparison.cells[0].count_done(), 2U);
+  EXPECT_EQ(comparison.cells[0].count_damaged(), 1U) << "what has a config has a place";
+  EXPECT_THAT(comparison.notes, UnorderedElementsAre(HasSubstr("2/config.toml"), HasSubstr("3/metrics.jsonl"),
+                                                     HasSubstr("4/status.json")));
+  for (const char* whole : {"1", "5"}) fs::remove_all(scratch / whole);
+  fs::remove_all(scratch / "3");
+  expect_error([&] { arrange_runs(find_runs({scratch.path()})); },
+               {"no run can be read", "2/config.toml", "4/status.json"});
+}
+
+TEST(Arrange, CutsLongValuesShort) {
+  const Scratch scratch;
+  const std::string long_text = "0.47336489342157123,0.4465";
+  write_run(scratch / "a", {.more_config = fmt::format("normalize = \"{}/0.1\"\n", long_text)});
+  write_run(scratch / "b", {.more_config = fmt::format("normalize = \"{}/0.2\"\n", long_text)});
+  write_run(scratch / "c", {.more_config = "normalize = \"none\"\n"});
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  EXPECT_EQ(comparison.axes[0].labels,
+            (std::vector<std::string>{"0.47336489342157123,0...", "0.47336489342157123,0... (2)", "none"}));
+  EXPECT_EQ(comparison.cells.size(), 3U);
 }
 
 TEST(Arrange, SaysWhereThereIsNoRun) {

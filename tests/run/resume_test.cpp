@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
 #include "kernels/processor.h"
@@ -256,6 +257,68 @@ TEST_F(ResumeTest, AFinishedRunGivesItsResultAgainAndComputesNothing) {
   EXPECT_EQ(run_once(config, run).result, first);
   EXPECT_EQ(fs::last_write_time(run / "status.json"), written);
   EXPECT_FALSE(fs::exists(run / "checkpoint.previous.pt"));
+}
+
+TEST_F(ResumeTest, AFinishedRunMakesLostFilesAgainFromItsCheckpoint) {
+  run_once(config, run);
+  const std::string weights = read_file(run / "weights.pt");
+  const std::string last_byte_turned = [&] {
+    std::string bytes = weights;
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    return bytes;
+  }();
+  const auto expect_made_again = [&](const std::string& file) {
+    EXPECT_THAT(read_continuation(RunLayout{run}).notes, ::testing::Contains(HasSubstr(file)));
+    expect_as_whole();
+    EXPECT_EQ(read_file(run / "weights.pt"), weights);
+    EXPECT_TRUE(check_run(RunLayout{run}).problems.empty());
+  };
+  fs::remove(run / "weights.pt");
+  expect_made_again("weights.pt: it is missing");
+  write_file_atomically(run / "weights.pt", last_byte_turned);
+  expect_made_again("weights.pt");
+  fs::remove(run / "metrics.jsonl");
+  expect_made_again("metrics.jsonl: it is missing");
+
+  fs::remove(run / "checkpoint.pt");
+  EXPECT_EQ(run_once(config, run).result["status"], "done") << "nothing is missing that counts";
+  fs::remove(run / "weights.pt");
+  expect_error([&] { run_once(config, run); }, {"no checkpoint", "weights.pt: it is missing"});
+}
+
+TEST_F(ResumeTest, ACheckNamesEveryFileThatIsNotAsItWasWritten) {
+  run_once(config, run);
+  const RunLayout layout{run};
+  EXPECT_EQ(check_run(layout).status, "done");
+  EXPECT_TRUE(check_run(layout).problems.empty());
+  const auto problems_without = [&](const char* file) {
+    fs::rename(run / file, scratch / "aside");
+    const std::vector<std::string> lost = check_run(layout).problems;
+    write_file_atomically(run / file, "something else\n");
+    const std::vector<std::string> damaged = check_run(layout).problems;
+    fs::rename(scratch / "aside", run / file);
+    EXPECT_THAT(damaged, ::testing::ElementsAre(::testing::StartsWith(file)));
+    return lost;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(problems_without("status.json"), ElementsAre("status.json: it is missing"));
+  EXPECT_THAT(problems_without("config.toml"), ElementsAre(HasSubstr("config.toml: cannot open file")));
+  EXPECT_THAT(problems_without("metrics.jsonl"), ElementsAre("metrics.jsonl: it is missing"));
+  EXPECT_THAT(problems_without("weights.pt"), ElementsAre("weights.pt: it is missing"));
+  EXPECT_THAT(problems_without("checkpoint.pt"), ElementsAre()) << "a run that is done needs none";
+  fs::remove(run / "weights.pt");
+  fs::remove(run / "metrics.jsonl");
+  EXPECT_EQ(check_run(layout).problems.size(), 2U);
+}
+
+// SIGTERM may arrive while data is loaded.
+TEST_F(ResumeTest, ARunThatIsStoppedBeforeItsFirstStepHasAConfigToGoOnWith) {
+  fs::remove_all(run);
+  stop_after(config, run, 0);
+  EXPECT_TRUE(fs::exists(run / "config.toml"));
+  EXPECT_TRUE(fs::exists(run / "checkpoint.pt"));
+  EXPECT_EQ(read_status(RunLayout{run})["status"], "interrupted");
+  expect_as_whole();
 }
 
 TEST_F(ResumeTest, BeginsAnewWhatNeverGotToACheckpoint) {

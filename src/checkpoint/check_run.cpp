@@ -1,0 +1,72 @@
+#include "checkpoint/check_run.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "checkpoint/storage.h"
+#include "networks/weight_file.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/hash.h"
+
+namespace batchplus {
+namespace fs = std::filesystem;
+namespace {
+
+/// What `check` finds wrong with a file, as a sentence about it.
+void note_problem(const fs::path& file, std::vector<std::string>& problems,
+                  const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& problem) {
+    problems.push_back(fmt::format("{}: {}", file.filename().string(), problem.summary()));
+  }
+}
+
+void require_file(const fs::path& path) {
+  if (!fs::exists(path)) throw Error("it is missing");
+}
+
+}  // namespace
+
+std::vector<std::string> find_lost_results(const RunLayout& layout, const Json& status) {
+  std::vector<std::string> problems;
+  note_problem(layout.metrics(), problems, [&] {
+    // A run that diverged in its first epoch has no records.
+    const bool has_records = status.value(kMetricsChecksum, "") != sha256_hex("");
+    if (has_records) require_file(layout.metrics());
+    const std::string records = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
+    require_checksum(status, kMetricsChecksum, sha256_hex(records), layout.metrics());
+  });
+  if (status["status"] != "done") return problems;
+  note_problem(layout.weights(), problems, [&] {
+    require_file(layout.weights());
+    require_checksum(status, kWeightsChecksum, weights_sha256(read_weights(layout.weights())),
+                     layout.weights());
+  });
+  return problems;
+}
+
+RunCheck check_run(const RunLayout& layout) {
+  RunCheck run;
+  Json status;
+  note_problem(layout.status(), run.problems, [&] {
+    require_file(layout.status());
+    status = read_status(layout);
+    run.status = status["status"].get<std::string>();
+  });
+  if (!status.is_null()) {
+    note_problem(layout.config(), run.problems, [&] { read_config(layout); });
+    if (has_ended(status)) {
+      for (std::string& problem : find_lost_results(layout, status))
+        run.problems.push_back(std::move(problem));
+    }
+  }
+  for (const fs::path& path : {layout.checkpoint(), layout.previous_checkpoint()}) {
+    if (fs::exists(path)) note_problem(path, run.problems, [&] { read_contents(path); });
+  }
+  return run;
+}
+
+}  // namespace batchplus
