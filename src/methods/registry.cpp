@@ -44,6 +44,7 @@ std::optional<double> if_subtracted(double c) {
 const std::vector<MethodInfo>& methods() {
   static constexpr const char* kOneAStep = "1 a step";
   static constexpr const char* kSnapshotCost = "2K-1 an outer batch of K steps (3K-2 recomputed)";
+  static const std::vector<std::string> kSnapshotKeys = {"snapshot_gradients", "snapshot_memory"};
   static const std::vector<MethodInfo> table = {
       {
           .name = "sgd",
@@ -104,6 +105,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
           .vectors = ControlVariateEstimator::vectors,
+          .reads = kSnapshotKeys,
           .modified_loss_coefficient = as_it_is,
       },
       {
@@ -116,6 +118,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
           .vectors = ControlVariateEstimator::vectors,
+          .reads = kSnapshotKeys,
           .modified_loss_coefficient = as_it_is,
       },
       {
@@ -127,6 +130,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
           .vectors = ControlVariateEstimator::vectors,
+          .reads = kSnapshotKeys,
           .modified_loss_coefficient = as_it_is,
       },
       {
@@ -138,6 +142,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
           .vectors = ControlVariateEstimator::vectors,
+          .reads = kSnapshotKeys,
           .modified_loss_coefficient = as_it_is,
       },
       {
@@ -159,6 +164,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = control_variate,
           .cost = ControlVariateEstimator::cost,
           .vectors = ControlVariateEstimator::vectors,
+          .reads = kSnapshotKeys,
           .modified_loss_coefficient = as_it_is,
       },
       {
@@ -168,6 +174,7 @@ const std::vector<MethodInfo>& methods() {
           .make_estimator = sam,
           .cost = SamEstimator::cost,
           .vectors = SamEstimator::vectors,
+          .reads = {"radius"},
       },
       {
           .name = "sarah",

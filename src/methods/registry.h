@@ -39,6 +39,8 @@ struct MethodInfo {
   std::function<std::unique_ptr<Estimator>(GradientOracle&, const EstimatorOptions&)> make_estimator;
   CostFunction cost;
   VectorsFunction vectors;
+  /// Keys of a config that only some estimators read, of those that this one does.
+  std::vector<std::string> reads = {};
   /// With coefficient c, the c of the modified loss in docs/theory.md that the estimates follow. Null, or
   /// nothing, where that has no answer.
   std::optional<double> (*modified_loss_coefficient)(double c) = nullptr;

@@ -81,7 +81,8 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
   const std::string status = is_done ? "done" : trained.is_diverged ? "diverged" : "interrupted";
   const Json record = is_done ? last_record : record_json(trained.last, plan_.method.sizes.inner_batch);
   if (record.is_null()) {
-    throw Error("the checkpoint of a run that is over has no records", {plan_.complete.out, "", ""});
+    throw Error("the checkpoint of a run that is over has no records",
+                {plan_.complete.out, "", "restore the files, or begin anew in another directory"});
   }
   Json result = result_json(status, record, trained, parts_.budget);
   std::optional<WeightAverage::InPlace> averaged;

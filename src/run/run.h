@@ -25,6 +25,8 @@ struct RunEnvironment {
   bool is_resuming = false;
   /// Where the config allows more epochs, or a larger budget, than that run: makes it the longer one.
   bool is_extending = false;
+  /// Keys that were given by hand: an Error when one changes nothing (run/unread_keys.h).
+  std::vector<std::string> given_keys = {};
   /// A signal's number when the run should save itself and stop, else 0; may be empty.
   std::function<int()> stop_signal = nullptr;
   /// Told the share of the run that is done; may be empty.

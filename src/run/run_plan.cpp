@@ -144,6 +144,30 @@ TrainOptions resolve_training(const RunConfig& config, int64_t n) {
   return options;
 }
 
+/// A run that is named after its method makes at least one step with it.
+void require_steps_after_warmup(const RunPlan& plan) {
+  const TrainOptions& train = plan.train;
+  if (train.warmup_epochs == 0) return;
+  const std::string value = std::to_string(train.warmup_epochs);
+  if (train.epochs && train.warmup_epochs >= *train.epochs) {
+    throw Error(fmt::format("the warm-up leaves no step of {}", plan.method.info.name),
+                {"warmup_epochs", value,
+                 fmt::format("the run has {} epoch{} in all", *train.epochs, *train.epochs == 1 ? "" : "s")});
+  }
+  if (!train.budget_sample_gradients) return;
+  RunPlan warmup = plan;
+  warmup.train.epochs = train.warmup_epochs;
+  warmup.train.budget_sample_gradients.reset();
+  // Without parameters every snapshot is kept: it costs no more than this.
+  const int64_t spent = count_sample_gradients(warmup, 0);
+  if (spent + plan.method.cost(plan.method.sizes.outer_batch, 0) > *train.budget_sample_gradients) {
+    throw Error(fmt::format("the warm-up leaves no step of {}", plan.method.info.name),
+                {"warmup_epochs", value,
+                 fmt::format("it takes {} of {} sample gradients: raise {{budget_epochs}}",
+                             format_count(spent), format_count(*train.budget_sample_gradients))});
+  }
+}
+
 }  // namespace
 
 DataPlan resolve_data(const RunConfig& config, const DatasetInfo& dataset) {
@@ -236,21 +260,23 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
   }
   complete_moments(method, warmup_method, complete);
   if (!complete.epochs && !complete.budget_epochs) complete.epochs = kDefaultEpochs;
-  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "save_weights");
-  return {.complete = complete,
-          .seed = static_cast<uint64_t>(config.seed),
-          .data = std::move(data),
-          .network = resolve_network(config, dataset),
-          .objective = {.label_smoothing = config.label_smoothing},
-          .method = std::move(method),
-          .warmup_method = std::move(warmup_method),
-          .average = config.average,
-          .train = resolve_training(complete, n),
-          .eval_every = config.eval_every,
-          .metric_groups = parse_metric_groups(config.metrics, MetricUse::kTrain, "metrics"),
-          .metrics_every = config.metrics_every,
-          .measuring = resolve_measuring(config),
-          .checkpoints = CheckpointSchedule::parse(config.checkpoint_every, "checkpoint_every")};
+  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "{save_weights}");
+  RunPlan plan{.complete = complete,
+               .seed = static_cast<uint64_t>(config.seed),
+               .data = std::move(data),
+               .network = resolve_network(config, dataset),
+               .objective = {.label_smoothing = config.label_smoothing},
+               .method = std::move(method),
+               .warmup_method = std::move(warmup_method),
+               .average = config.average,
+               .train = resolve_training(complete, n),
+               .eval_every = config.eval_every,
+               .metric_groups = parse_metric_groups(config.metrics, MetricUse::kTrain, "metrics"),
+               .metrics_every = config.metrics_every,
+               .measuring = resolve_measuring(config),
+               .checkpoints = CheckpointSchedule::parse(config.checkpoint_every, "checkpoint_every")};
+  require_steps_after_warmup(plan);
+  return plan;
 }
 
 Model build_network(const NetworkPlan& plan) {

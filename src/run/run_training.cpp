@@ -8,6 +8,7 @@
 #include "run/memory_estimate.h"
 #include "run/provenance.h"
 #include "run/run.h"
+#include "run/unread_keys.h"
 #include "util/error.h"
 
 namespace batchplus {
@@ -101,6 +102,7 @@ Error after_start(const Error& problem, const RunWriter* writer) {
 RunOutcome run_training(const RunConfig& config, const RunEnvironment& environment) {
   RunPlan planned = resolve(config, find_dataset(config.dataset));
   require_directory(config, environment);
+  require_read(planned, environment.given_keys);
   std::optional<Earlier> earlier = open_earlier(config, environment);
   // The bits of libtorch's kernels depend on the number of threads.
   const bool takes_threads = earlier && environment.threads == 0 && planned.network.kernels == Kernels::kAten;
@@ -124,7 +126,8 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   Run run(plan, data, environment);
   std::optional<RunWriter> writer;
   const std::string config_toml = to_toml(plan.complete);
-  const Json about_us = provenance(environment.device.str());
+  Json about_us = provenance(environment.device.str());
+  about_us["data"] = dataset.verified;
   if (earlier) {
     const Continuation& continuation = earlier->continuation;
     const RunLayout& layout = earlier->writer.layout();

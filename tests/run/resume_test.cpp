@@ -290,6 +290,7 @@ TEST_F(ResumeTest, ACheckNamesEveryFileThatIsNotAsItWasWritten) {
   run_once(config, run);
   const RunLayout layout{run};
   EXPECT_EQ(check_run(layout).status, "done");
+  EXPECT_EQ(read_run(run).provenance["data"], "layout") << "it says that the data was not the official one";
   EXPECT_TRUE(check_run(layout).problems.empty());
   const auto problems_without = [&](const char* file) {
     fs::rename(run / file, scratch / "aside");

@@ -1,9 +1,11 @@
 #include "run/run_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "config/config_fields.h"
 #include "config/config_toml.h"
+#include "run/unread_keys.h"
 #include "support/expect_error.h"
 
 namespace batchplus {
@@ -145,6 +147,60 @@ TEST(RunPlan, MasksNoSquareThatIsLargerThanTheImages) {
   EXPECT_EQ(plan_of(config).data.cutout, 32);
   config.cutout = 33;
   expect_error([&] { plan_of(config); }, {"larger than the images", "cutout", "33", "32"});
+}
+
+TEST(RunPlan, AWarmUpLeavesStepsOfTheMethod) {
+  RunConfig config;
+  config.method = "bp-svrg";
+  config.epochs = 3;
+  for (const int64_t epochs : {3, 4}) {
+    config.warmup_epochs = epochs;
+    expect_error([&] { plan_of(config); },
+                 {"no step of bp-svrg", "warmup_epochs", std::to_string(epochs), "3 epochs"});
+  }
+  config.warmup_epochs = 2;
+  EXPECT_NO_THROW(plan_of(config));
+  // Of 1,000 samples sgd takes 7 batches of 128 a pass: 1,792 sample gradients. An outer batch of bp-svrg
+  // with K = 2 takes 3 more: 2,176 in all.
+  config.epochs.reset();
+  config.budget_epochs = 2.175;
+  expect_error([&] { plan_of(config); }, {"no step of bp-svrg", "1,792 of 2,175"});
+  config.budget_epochs = 2.176;
+  EXPECT_NO_THROW(plan_of(config));
+}
+
+TEST(UnreadKeys, WhatChangesNothingIsRefusedOnlyWhenItWasGivenByHand) {
+  const auto refuse = [](const RunConfig& config, const std::string& key, const std::string& hint) {
+    const RunPlan plan = plan_of(config);
+    EXPECT_NO_THROW(require_read(plan, {"lr", "epochs", "seed"}));
+    expect_error(
+        [&] {
+          require_read(plan, {"lr", key});
+        },
+        {fmt::format("with {} the option changes nothing", config.method), key, hint});
+  };
+  const auto accept = [](const RunConfig& config, const std::string& key) {
+    EXPECT_NO_THROW(require_read(plan_of(config), {key})) << key;
+  };
+  RunConfig config;
+  config.method = "bp-svrg";
+  refuse(config, "momentum", "steps are plain");
+  refuse(config, "radius", "choose one of sam");
+  refuse(config, "warmup_lr", "there is no warm-up");
+  refuse(config, "warmup_method", "there is no warm-up");
+  accept(config, "snapshot_gradients");
+  accept(config, "snapshot_memory");
+  config.update_rule = "nesterov";
+  accept(config, "momentum");
+  config.method = "sam";
+  accept(config, "radius");
+  refuse(config, "snapshot_gradients", "choose one of svrg");
+  config.update_rule.clear();
+  config.warmup_epochs = 1;
+  config.warmup_method = "nag";
+  accept(config, "warmup_lr");
+  accept(config, "warmup_method");
+  accept(config, "momentum");
 }
 
 TEST(RunPlan, TakesTheLimitsOffTheSamples) {
