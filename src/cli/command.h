@@ -38,6 +38,7 @@ void add_models_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
 void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
+void add_check_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& action);
 
 }  // namespace batchplus

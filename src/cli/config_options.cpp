@@ -20,6 +20,17 @@ bool ConfigOverrides::has(const std::string& key) const {
                      [&](const auto& value) { return value.first->key == key; });
 }
 
+bool ConfigOverrides::describe_a_run() const {
+  return std::any_of(values_.begin(), values_.end(),
+                     [](const auto& value) { return value.first->decides_result; });
+}
+
+std::vector<std::string> ConfigOverrides::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [field, text] : values_) keys.push_back(field->key);
+  return keys;
+}
+
 void ConfigOverrides::require_model_and_dataset(const std::string& alternative) const {
   for (const char* needed : {"model", "dataset"}) {
     if (has(needed)) continue;
@@ -40,11 +51,9 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides,
     const std::string value = field.get(defaults);
     const std::string about = name_keys(field.help, option_of);
     const std::string help = value.empty() ? about : fmt::format("{} [{}]", about, value);
-    command
-        .add_option_function<std::string>(
-            option_of(field.key),
-            [&overrides, &field](const std::string& text) { overrides.add(field, text); }, help)
-        ->take_last();
+    command.add_option_function<std::string>(
+        option_of(field.key), [&overrides, &field](const std::string& text) { overrides.add(field, text); },
+        help);
   }
 }
 

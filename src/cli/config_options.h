@@ -15,6 +15,10 @@ class ConfigOverrides {
  public:
   void add(const ConfigField& field, const std::string& text) { values_.emplace_back(&field, text); }
   bool has(const std::string& key) const;
+  /// Whether one of them says what to train, and not only where things are.
+  bool describe_a_run() const;
+  /// The keys of those that were given.
+  std::vector<std::string> keys() const;
   /// An Error unless both were given: a weight file does not say what it is for. `alternative` ends the hint.
   void require_model_and_dataset(const std::string& alternative) const;
   void apply(RunConfig& config) const;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "data/fetch.h"
 #include "data/image_grid.h"
 #include "data/registry.h"
@@ -193,7 +194,7 @@ void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
       ->check(CLI::IsMember({"none", "standard"}));
   show->add_option("--columns", command->columns, "images in a row (default: 10, or 5 with many classes)")
       ->check(CLI::Range(1, 100));
-  show->add_option("--seed", command->seed, "seed of the augmentation")->check(CLI::NonNegativeNumber);
+  show->add_option("--seed", command->seed, "seed of the augmentation")->check(at_least(0));
 }
 
 }  // namespace batchplus

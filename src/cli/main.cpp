@@ -3,56 +3,34 @@
 #include <sched.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/config_options.h"
+#include "cli/usage.h"
 #include "core/memory.h"
 #include "kernels/processor.h"
 #include "run/version.h"
 #include "util/error.h"
+#include "util/standard_streams.h"
 #include "util/text.h"
 
 namespace batchplus {
 namespace {
-
-constexpr int kExitUsage = 2;
 
 int usable_cores() {
   cpu_set_t set;
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// The command or option that may have been meant, for a word that CLI11 did not expect; empty when unclear.
-std::string hint_for(const CLI::App& app, const CLI::ParseError& problem, const std::string& first_argument) {
-  std::vector<std::string> names;
-  std::string unknown;
-  const CLI::App* called = &app;
-  while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
-  if (called == &app) {
-    unknown = first_argument;
-    for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  } else if (dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
-    const std::string text = problem.what();
-    const size_t dash = text.find("--");
-    if (dash == std::string::npos) return "";
-    unknown = text.substr(dash, text.find_first_of(" =", dash) - dash);
-    for (const auto* option : called->get_options()) {
-      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  }
-  const auto nearest = nearest_name(unknown, names);
-  return nearest ? fmt::format("did you mean {}?", *nearest) : "";
-}
-
 /// The libraries name a key of the config, or another thing that a command has an option for, and not the
 /// option: `where` is "inner_batch", a hint says {inner_batch}, and the user reads "--inner-batch".
 Error with_option_name(const CLI::App& app, const Error& problem) {
-  const CLI::App* called = &app;
-  while (!called->get_subcommands().empty()) called = called->get_subcommands().front();
+  const CLI::App& called = called_command(app);
   Error::Details details = problem.details();
   const auto name_of = [&](const std::string& key) {
     const std::string option = option_of(key);
-    return called->get_option_no_throw(option) != nullptr ? option : key;
+    return called.get_option_no_throw(option) != nullptr ? option : key;
   };
   details.where = name_keys(name_of(details.where), name_of);
   details.hint = name_keys(details.hint, name_of);
@@ -74,16 +52,16 @@ int run(int argc, char** argv) {
   add_methods_command(app, options, action);
   add_sweep_command(app, options, action);
   add_report_command(app, options, action);
+  add_check_command(app, options, action);
   add_data_command(app, options, action);
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    fmt::print(stderr, "batchplus: {}\n", problem.what());
-    const std::string hint = hint_for(app, problem, argc > 1 ? argv[1] : "");
-    if (!hint.empty()) fmt::print(stderr, "  hint:  {}\n", hint);
-    fmt::print(stderr, "Run with --help for the options.\n");
-    return kExitUsage;
+    const Error error = usage_error(app, problem);
+    fmt::print(stderr, "batchplus: {}\nRun with --help for the options.\n", error.what());
+    return error.exit_code();
   }
   // A file size limit then is an error like a full disk, and not the end of the process.
   ::signal(SIGXFSZ, SIG_IGN);
@@ -100,7 +78,7 @@ int run(int argc, char** argv) {
 
 void add_global_options(CLI::App& command, GlobalOptions& options) {
   command.add_option("--threads", options.threads, "threads to compute with (default: all cores)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--device", options.device, "cpu, cuda or cuda:I");
   command.add_flag("--json", options.is_json, "print exactly one JSON value on stdout");
   command.add_flag("--quiet", options.is_quiet, "print nothing but the result");
@@ -124,12 +102,20 @@ void apply_threads(const GlobalOptions& options) {
 
 }  // namespace batchplus
 
-int main(int argc, char** argv) {
+namespace {
+
+/// Runs the program; what goes wrong is told on standard error.
+int run_and_tell(int argc, char** argv) {
   try {
     return batchplus::run(argc, argv);
   } catch (const batchplus::Error& problem) {
     fmt::print(stderr, "batchplus: {}\n", problem.what());
     return problem.exit_code();
+  } catch (const std::filesystem::filesystem_error& problem) {
+    const batchplus::Error error("cannot use the path", {problem.path1().string(), problem.code().message(),
+                                                         "check the path and its permissions"});
+    fmt::print(stderr, "batchplus: {}\n", error.what());
+    return error.exit_code();
   } catch (const c10::Error& problem) {
     fmt::print(stderr, "batchplus: libtorch failed: {}\n", problem.what_without_backtrace());
     return batchplus::Error::kFailure;
@@ -137,4 +123,14 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "batchplus: {}\n", problem.what());
     return batchplus::Error::kFailure;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  batchplus::hold_standard_streams();
+  const int exit_code = run_and_tell(argc, argv);
+  if (batchplus::flush_standard_output()) return exit_code;
+  fmt::print(stderr, "batchplus: what was printed is lost: standard output cannot be written to\n");
+  return exit_code == 0 ? batchplus::Error::kFailure : exit_code;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <set>
 
@@ -55,10 +56,14 @@ fs::path weights_of(const MeasureCommand& command) {
   if (!command.run.empty()) {
     const RunLayout layout{command.run};
     if (!fs::exists(layout.weights())) {
-      const std::string status = read_run(command.run).status.value("status", "unknown");
+      const std::string status = read_status(layout).value("status", "unknown");
+      const std::string hint =
+          status == "done"
+              ? fmt::format("'batchplus train --resume --out {}' makes them again from its checkpoint",
+                            command.run)
+              : "measure a run that is done, or name a file by --weights, like its checkpoint.pt";
       throw Error("the run has no final weights",
-                  {layout.weights().string(), status,
-                   "measure a run that is done, or name a file by --weights, like its checkpoint.pt"});
+                  {layout.weights().string(), fmt::format("the run is {}", status), hint});
     }
     return layout.weights();
   }
@@ -69,7 +74,8 @@ std::string describe_detail(const Quantity::Detail& detail) {
   return std::visit(
       [](const auto& value) -> std::string {
         using Value = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, double>) return fmt::format("{:.5g}", value);
+        if constexpr (std::is_same_v<Value, double>)
+          return std::isnan(value) ? "unknown" : fmt::format("{:.5g}", value);
         if constexpr (std::is_same_v<Value, bool>) return value ? "yes" : "no";
         if constexpr (std::is_same_v<Value, int64_t>) return format_count(value);
         if constexpr (std::is_same_v<Value, std::vector<double>>)
@@ -79,11 +85,17 @@ std::string describe_detail(const Quantity::Detail& detail) {
       detail);
 }
 
+/// " +- 0.1"; a single draw says nothing of its spread.
+std::string describe_error(double standard_error) {
+  return std::isnan(standard_error) ? " (one draw: no standard error)"
+                                    : fmt::format(" +- {:.2g}", standard_error);
+}
+
 /// `statistics`: of BatchNorm, as in the config.
 void print_result(const MeasureResult& result, bool is_per_layer, const std::string& statistics) {
   for (const Quantity& quantity : result.quantities) {
     std::string line = fmt::format("{:<28}{:>12.6g}", quantity.name, quantity.value);
-    if (quantity.standard_error) line += fmt::format(" +- {:.2g}", *quantity.standard_error);
+    if (quantity.standard_error) line += describe_error(*quantity.standard_error);
     fmt::print("{}\n", line);
     std::vector<std::string> details;
     std::string check;

@@ -4,10 +4,12 @@
 
 #include "cli/command.h"
 #include "cli/spec_options.h"
+#include "cli/usage.h"
 #include "report/arrange.h"
 #include "report/compare_sweep.h"
 #include "report/write_report.h"
 #include "store/sweep_directory.h"
+#include "util/error.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -41,7 +43,16 @@ Target find_target(const ReportCommand& command) {
     }
     if (fs::exists(SweepDirectory{target}.description())) return {compare_sweep(target), target / "report"};
   }
-  return {arrange_runs(find_runs({command.targets.begin(), command.targets.end()})), "report"};
+  Comparison comparison = arrange_runs(find_runs({command.targets.begin(), command.targets.end()}));
+  if (command.targets.size() == 1)
+    return {std::move(comparison), fs::path(command.targets.front()) / "report"};
+  // Nobody says whose the report is that may be here.
+  const fs::path out = "report";
+  if (command.out.empty() && fs::exists(out)) {
+    throw Error("a report of several runs would replace what is here",
+                {"out", fs::absolute(out).string(), "name a directory for it by {out}"});
+  }
+  return {std::move(comparison), out};
 }
 
 int run_report(const ReportCommand& command, const GlobalOptions& options) {
@@ -63,6 +74,7 @@ int run_report(const ReportCommand& command, const GlobalOptions& options) {
       const char* colon = report.comparison.scale_note.empty() ? "" : ": ";
       fmt::print("Scale {}{}{}\n", report.comparison.scale, colon, report.comparison.scale_note);
     }
+    for (const std::string& note : report.comparison.notes) fmt::print("Note: {}\n", note);
     fmt::print("\n{}", report.text);
   }
   fmt::print("Page: {}\n", (out / "index.html").string());
@@ -82,14 +94,15 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
   add_spec_options(*report, command->request);
   report->add_option("--runs", command->request.directory,
                      "where the runs of the spec are (default: sweeps/SPEC-SCALE)");
-  report->add_option("--out", command->out,
-                     "where the report goes (default: into that directory, as report/)");
+  report->add_option(
+      "--out", command->out,
+      "where the report goes (default: into that directory, as report/; of several runs, here)");
   std::vector<std::string> axes;
   for (const XAxis& axis : x_axes()) axes.push_back(axis.name);
   report->add_option("--x", command->x_axis, "x axis of curves: " + join(axes, ", "))
       ->check(CLI::IsMember(axes));
   report->add_option("--smooth", command->smooth, "moving average over so many points; 1: none")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   report->add_option("--tables", command->tables,
                      "quantities that tables show, separated by commas: test_accuracy, loss_gap, ...");
   report->add_option("--at-loss", command->at_loss,

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +8,18 @@
 
 #include "cli/command.h"
 #include "cli/spec_options.h"
-#include "cli/sweep_screen.h"
+
+#include "cli/usage.h"
+#include "report/quantities.h"
 #include "sweep/queue.h"
 #include "sweep/slurm.h"
+#include "sweep/sweep_screen.h"
 #include "sweep/workers.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"
 #include "util/stop_signal.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -104,17 +109,15 @@ std::vector<std::string> command_line(const Sweep& sweep, SweepRequest request, 
   request.spec = fs::absolute(request.spec).string();
   std::vector<std::string> arguments = {fs::read_symlink("/proc/self/exe").string(), "sweep"};
   for (std::string& argument : spec_arguments(request)) arguments.push_back(std::move(argument));
-  for (const std::string& argument :
-       {std::string("--out"), fs::absolute(sweep.directory.root).string(), std::string("--data-dir"),
-        request.data_directory, std::string("--device"), options.device, std::string("--threads"),
-        std::to_string(threads), std::string("--quiet")}) {
-    arguments.push_back(argument);
-  }
+  arguments.insert(arguments.end(), {"--out", fs::absolute(sweep.directory.root).string(), "--device",
+                                     options.device, "--threads", std::to_string(threads), "--quiet"});
+  if (!request.data_directory.empty())
+    arguments.insert(arguments.end(), {"--data-dir", request.data_directory});
   return arguments;
 }
 
 void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
-  SweepScreen screen(options.is_quiet);
+  SweepScreen screen(can_redraw(STDERR_FILENO) ? columns_of(STDERR_FILENO) : 0);
   run_workers(
       sweep, {command.workers, options.threads},
       [&](const std::vector<int>& cores) {
@@ -122,8 +125,9 @@ void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptio
         line.insert(line.end(), {"--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
         return line;
       },
-      [&](const SweepTally& tally) { screen.show(tally); });
-  screen.finish();
+      [&](const SweepTally& tally) {
+        if (!options.is_quiet) fmt::print(stderr, "{}", screen.picture(tally));
+      });
 }
 
 void report_failures(const Sweep& sweep) {
@@ -183,6 +187,7 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const bool is_worker = !command.worker_cores.empty();
   if (is_worker) pin_to(parse_cores(command.worker_cores));
   const Sweep sweep = open_sweep(command.request);
+  require_quantities(sweep.spec.report, command.request.spec);
   if (command.is_dry_run) return show_plan(sweep, command, options);
   const bool is_leading = !is_worker && command.index < 0 && !command.is_slurm;
   watch_stop_signals(is_leading ? SecondSignal::kIsCounted : SecondSignal::kExits);
@@ -226,11 +231,11 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   sweep
       ->add_option("--workers", command->workers,
                    "processes, each on its own --threads cores (default: as many as fit, one thread each)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   sweep->add_flag("--dry-run", command->is_dry_run, "list the runs and what they cost, and run none");
   sweep->add_flag("!--no-calibration", command->is_calibrated, "a dry run does not time this machine");
   sweep->add_option("--index", command->index, "run this one alone, counted from 0 as --dry-run lists them")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   sweep->add_flag("--retry-failed", command->is_retrying, "try runs again that failed before");
   sweep->add_flag("--slurm", command->is_slurm, "submit a Slurm job array, one task a run");
   sweep->add_option("--worker-cores", command->worker_cores)->group("");

@@ -8,6 +8,7 @@
 #include "cli/config_options.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
+#include "data/registry.h"
 #include "run/run.h"
 #include "util/error.h"
 #include "util/stop_signal.h"
@@ -47,20 +48,35 @@ void print_result(const Json& result, const RunConfig& config) {
   fmt::print("weights sha256 {}\n", result["weights_sha256"].get<std::string>());
 }
 
+/// Where there is no run, and nobody says what to train, a name was misspelt or the run ended before it
+/// began.
+void require_something_to_train(const TrainCommand& command, const RunLayout& layout) {
+  if (!command.config_file.empty() || command.overrides.describe_a_run()) return;
+  if (layout.holds_run() || std::filesystem::exists(layout.config())) return;
+  throw Error("there is no run to go on with",
+              {"out", layout.root.string(),
+               "name the directory of a run, or give the options of the one that is to begin there"});
+}
+
 /// The config that the options give. To resume, they stand above what the run itself says, so that --out
 /// alone is enough and what is given besides can be compared.
 RunConfig config_of(const TrainCommand& command) {
   RunConfig asked;
   if (!command.config_file.empty()) read_config_file(asked, command.config_file);
   command.overrides.apply(asked);
+  // The run may go on from another directory.
+  asked.dataset = absolute_dataset(asked.dataset);
   const RunLayout layout{asked.out};
+  if (command.is_resuming && !asked.out.empty()) require_something_to_train(command, layout);
   if (!command.is_resuming || asked.out.empty() || !std::filesystem::exists(layout.config())) return asked;
   RunConfig config = layout.holds_run() ? defaults_of_older_runs() : RunConfig();
   read_config_file(config, layout.config());
   // A run directory may come from anywhere: it does not say where else to write.
   config.save_weights.clear();
+  const std::string dataset_of_run = config.dataset;
   if (!command.config_file.empty()) read_config_file(config, command.config_file);
   command.overrides.apply(config);
+  if (config.dataset != dataset_of_run) config.dataset = absolute_dataset(config.dataset);
   config.out = asked.out;
   return config;
 }
@@ -109,6 +125,7 @@ int run_train(const TrainCommand& command, const GlobalOptions& options) {
                                                    .has_tensorboard = command.has_tensorboard,
                                                    .is_resuming = command.is_resuming,
                                                    .is_extending = is_extending,
+                                                   .given_keys = command.overrides.keys(),
                                                    .stop_signal = stop_signal});
   if (outcome.is_diverged) report_divergence(outcome.result, config);
   if (outcome.signal != 0) report_interruption(outcome, config);

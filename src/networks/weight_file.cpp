@@ -60,7 +60,8 @@ const char* storage_name(torch::ScalarType type, const std::string& name) {
     case torch::kUInt8: return "ByteStorage";
     default: break;
   }
-  throw Error("cannot save a tensor of this type", {name, torch::toString(type), ""}, Error::kFailure);
+  throw Error("cannot save a tensor of this type",
+              {name, torch::toString(type), "convert it to float32 first"}, Error::kFailure);
 }
 
 /// collections.OrderedDict of _rebuild_tensor_v2(storage, 0, sizes, strides, False, OrderedDict()).

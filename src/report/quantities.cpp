@@ -66,6 +66,11 @@ const ReportedQuantity& find_quantity(const std::string& name, const std::string
   return find_row(reported_quantities(), name, "quantity", where);
 }
 
+void require_quantities(const ReportOptions& options, const std::string& where) {
+  for (const std::string& name : options.tables) find_quantity(name, where + ", [report] tables");
+  for (const std::string& name : options.curves) find_quantity(name, where + ", [report] curves");
+}
+
 std::optional<double> value_of(const Json& record, const std::string& name) {
   const auto found = record.find(name);
   if (found == record.end()) return std::nullopt;

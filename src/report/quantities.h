@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/report_options.h"
 #include "store/run_directory.h"
 
 namespace batchplus {
@@ -26,6 +27,9 @@ struct ReportedQuantity {
 const std::vector<ReportedQuantity>& reported_quantities();
 /// An Error that names `where` and the nearest quantity when there is none.
 const ReportedQuantity& find_quantity(const std::string& name, const std::string& where);
+
+/// An Error unless there are all quantities that a report is to show. `where` names what asks for them.
+void require_quantities(const ReportOptions& options, const std::string& where);
 
 /// A record's value, whether a plain number or an object with a value; nothing when absent or not finite.
 std::optional<double> value_of(const Json& record, const std::string& name);

@@ -58,7 +58,8 @@ std::string host_name() {
 ProcessResult run_process(const std::vector<std::string>& command, const std::filesystem::path& directory) {
   std::array<int, 2> pipe_ends{};
   if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
-    throw Error("cannot start a program", {command.front(), std::strerror(errno), ""}, Error::kFailure);
+    throw Error("cannot start a program",
+                {command.front(), std::strerror(errno), "check that it is installed"}, Error::kFailure);
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -93,7 +94,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   const int problem = spawn(command, actions, Group::kOwn, pid_);
   if (problem != 0) {
-    throw Error("cannot start a program", {command.front(), std::strerror(problem), ""}, Error::kFailure);
+    throw Error("cannot start a program",
+                {command.front(), std::strerror(problem), "check that it is installed"}, Error::kFailure);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "util/terminal.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -26,8 +27,15 @@ std::string progress_text(double done, double total, double seconds, const std::
                      format_count(static_cast<int64_t>(rate)), unit, eta);
 }
 
-Progress::Progress(Options options)
-    : options_(std::move(options)), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+std::string progress_line(const std::string& label, const std::string& text, size_t columns) {
+  const std::string whole = fmt::format("{}  {}", label, text);
+  if (fit_line(whole, columns) == whole) return whole;
+  const size_t bar_end = text.find("] ");
+  const std::string numbers = bar_end == std::string::npos ? text : text.substr(bar_end + 2);
+  return fit_line(fmt::format("{} {}", label, numbers), columns);
+}
+
+Progress::Progress(Options options) : options_(std::move(options)), is_terminal_(can_redraw(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   clear();
@@ -45,7 +53,8 @@ void Progress::update(double done, double total, const std::string& label) {
   if (last_draw_seconds_ >= 0 && now - last_draw_seconds_ < kRedrawSeconds) return;
   last_draw_seconds_ = now;
   is_drawn_ = true;
-  fmt::print(stderr, "\r\033[K{}  {}", label, progress_text(done, total, now, options_.unit, done_before_));
+  const std::string text = progress_text(done, total, now, options_.unit, done_before_);
+  fmt::print(stderr, "\r\033[K{}", progress_line(label, text, columns_of(STDERR_FILENO)));
   std::fflush(stderr);
 }
 

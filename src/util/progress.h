@@ -45,4 +45,7 @@ class Progress {
 std::string progress_text(double done, double total, double seconds, const std::string& unit,
                           double done_before = 0);
 
+/// A label with a progress_text, on a line of so many columns: without the bar, or cut, where it is too long.
+std::string progress_line(const std::string& label, const std::string& text, size_t columns);
+
 }  // namespace batchplus

@@ -29,6 +29,7 @@ using testing::timeless_records;
 using testing::wait_for;
 using testing::wait_until;
 using testing::weights_of_run;
+using testing::with_options;
 using Options = std::vector<std::string>;
 
 /// A run of two or three seconds with checkpoints of 2.8 MB.
@@ -42,7 +43,7 @@ Options operator+(Options options, const Options& more) {
 }
 
 Options train_in(const fs::path& out, const Options& more = {}) {
-  return Options{"train", "--quiet", "--out", out.string()} + kRun + more;
+  return with_options(Options{"train", "--quiet", "--out", out.string()} + kRun, more);
 }
 
 class Faults : public ::testing::Test {

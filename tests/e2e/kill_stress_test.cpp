@@ -94,8 +94,7 @@ class RunMaker {
 Options train(const Options& options, const fs::path& out, const Options& more) {
   Options arguments = {"train", "--out", out.string()};
   arguments.insert(arguments.end(), options.begin(), options.end());
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return program(arguments);
+  return program(testing::with_options(arguments, more));
 }
 
 struct Kills {

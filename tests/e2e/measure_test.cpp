@@ -26,23 +26,10 @@ const std::vector<std::string> kAllMetrics = {"--metrics",          "all", "--me
 
 /// A short run on the synthetic set, with BatchNorm, dropout and augmentation.
 ProcessResult train(const std::vector<std::string>& options) {
-  std::vector<std::string> arguments = {"train",
-                                        "--model",
-                                        "smallcnn:width=8",
-                                        "--train-limit",
-                                        "320",
-                                        "--test-limit",
-                                        "100",
-                                        "--inner-batch",
-                                        "32",
-                                        "--epochs",
-                                        "3",
-                                        "--augment",
-                                        "standard",
-                                        "--quiet",
-                                        "--json"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return batchplus(arguments);
+  return batchplus(testing::with_options(
+      {"train", "--model", "smallcnn:width=8", "--train-limit", "320", "--test-limit", "100", "--inner-batch",
+       "32", "--epochs", "3", "--augment", "standard", "--quiet", "--json"},
+      options));
 }
 
 std::vector<json> records(const Scratch& scratch, const std::string& run) {
@@ -277,6 +264,16 @@ TEST(Measure, WritesNormsOfEverySampleAndLayer) {
       mean);
 }
 
+TEST(Measure, OfOneSampleHasNoStandardError) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run", "--epochs", "1"}));
+  const ProcessResult one = batchplus({"measure", scratch / "run", "--quantities", "gradient-norms,sharpness",
+                                       "--sharpness-draws", "2", "--metrics-samples", "1", "--quiet"});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_THAT(one.output, HasSubstr("(one draw: no standard error)"));
+  EXPECT_THAT(one.output, ::testing::Not(HasSubstr("nan")));
+}
+
 TEST(Measure, RefusesBadInputWithAReason) {
   const Scratch scratch;
   result_of(train({"--out", scratch / "run"}));
@@ -297,6 +294,7 @@ TEST(Measure, RefusesBadInputWithAReason) {
   expect_refused({"--trace-draws", "1"}, "two or more");
   std::filesystem::remove(scratch / "run" / "weights.pt");
   expect_refused({}, "no final weights");
+  expect_refused({}, "train --resume --out " + (scratch / "run").string());
   const ProcessResult nothing = batchplus({"measure", scratch / "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.output, HasSubstr("nowhere"));

@@ -137,6 +137,16 @@ TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   EXPECT_THAT(one.output, HasSubstr("BP-SVRG, seed 2: done"));
   EXPECT_EQ(weights_of(scratch / "s").size(), 1);
   EXPECT_EQ(batchplus({"sweep", spec, "--out", scratch / "s", "--index", "6"}).exit_code, 2);
+  // Cells would be called what they are not.
+  const ProcessResult set = batchplus({"sweep", spec, "--set", "method=nag", "--dry-run"});
+  EXPECT_EQ(set.exit_code, 2);
+  EXPECT_THAT(set.output, HasSubstr("where: --set method"));
+  // What the report is to show is known before hours of runs.
+  append_bytes(spec, "[report]\ntables = [\"test_acuracy\"]\n");
+  const ProcessResult table = batchplus({"sweep", spec, "--dry-run", "--no-calibration"});
+  EXPECT_EQ(table.exit_code, 2);
+  EXPECT_THAT(table.output, HasSubstr("short.toml, [report] tables"));
+  write_spec(scratch);
   // A config that no run can have is found before anything runs.
   const ProcessResult bad = batchplus({"sweep", spec, "--scale", "bad", "--out", scratch / "b"});
   EXPECT_EQ(bad.exit_code, 2);

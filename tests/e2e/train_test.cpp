@@ -20,15 +20,14 @@ using testing::batchplus;
 using ::testing::HasSubstr;
 using testing::result_of;
 using testing::Scratch;
+using testing::with_options;
 using testing::write_cifar10;
 
 /// A short run on the synthetic set with further options behind it.
 ProcessResult train(const std::vector<std::string>& options) {
-  std::vector<std::string> arguments = {"train", "--train-limit", "640",   "--test-limit",
-                                        "200",   "--inner-batch", "64",    "--epochs",
-                                        "2",     "--quiet",       "--json"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return batchplus(arguments);
+  return batchplus(with_options({"train", "--train-limit", "640", "--test-limit", "200", "--inner-batch",
+                                 "64", "--epochs", "2", "--quiet", "--json"},
+                                options));
 }
 
 TEST(Train, JsonHasThePromisedKeysAndCounts) {
@@ -222,6 +221,14 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
       {{"--train-limit", "-1"}, "out of range"},
       {{"--lr", "-0.1"}, "out of range"},
       {{"--lr", "nan"}, "out of range"},
+      {{"--lr", "inf"}, "must be a finite number"},
+      {{"--lr", "0.1", "--lr", "0.2"}, "given more than once"},
+      {{"--threads", "0"}, "--threads: is 0, and must be 1 or more"},
+      {{"--out", ""}, "--out: the value is empty"},
+      {{"--save-weights", "/dev/full"}, "not a regular file"},
+      {{"--method", "sgd", "--momentum", "0.5"}, "with sgd the option changes nothing"},
+      {{"--warmup-epochs", "2"}, "leaves no step of bp-svrg"},
+      {{"--resume", "--out", std::string(300, 'x')}, "File name too long"},
       {{"--lr", "fast"}, "not a number"},
       {{"--kernels", "atne"}, "did you mean 'aten'?"},
       {{"--method", "bpsvrg"}, "did you mean 'bp-svrg'?"},
@@ -281,10 +288,49 @@ TEST(Commands, ListWhatThereIs) {
   EXPECT_EQ((*synthetic)["train_samples"], 10000);
 }
 
+// What it would train are the defaults, to the end, under a name that was misspelt.
+TEST(Train, ResumesNothingWhereThereIsNoRun) {
+  const Scratch scratch;
+  const ProcessResult nothing =
+      batchplus({"train", "--resume", "--out", scratch / "tyop", "--checkpoint-every", "never"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.output, HasSubstr("there is no run to go on with"));
+  EXPECT_FALSE(fs::exists(scratch / "tyop"));
+}
+
+/// Through a shell that sends standard output elsewhere; standard error comes back.
+ProcessResult in_shell(const std::string& redirection, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   {"sh", "-c", "exec \"$@\" 2>&1 " + redirection, "sh", BATCHPLUS_PROGRAM});
+  return run_process(arguments, "/");
+}
+
+TEST(Commands, LostOutputIsAFailure) {
+  const Scratch scratch;
+  for (const std::string redirection : {">/dev/full", ">&-"}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"methods"}, {"--help"}, {"train", "--help"}, {"data", "list", "--json"}}) {
+      const ProcessResult process = in_shell(redirection, command);
+      EXPECT_EQ(process.exit_code, 1) << command[0] << redirection;
+      EXPECT_THAT(process.output, HasSubstr("what was printed is lost")) << command[0] << redirection;
+    }
+  }
+  const std::string run = scratch / "run";
+  const ProcessResult trained = in_shell(">&-", {"train", "--train-limit", "64", "--inner-batch", "32",
+                                                 "--epochs", "1", "--json", "--quiet", "--out", run});
+  EXPECT_EQ(trained.exit_code, 1);
+  EXPECT_EQ(json::parse(read_file(scratch / "run" / "status.json"))["status"], "done") << "the run is kept";
+  EXPECT_EQ(in_shell(">/dev/full", {"check", run, "--quiet"}).exit_code, 0) << "nothing was printed";
+}
+
 TEST(Commands, WrongUseExitsWithTwo) {
   EXPECT_EQ(batchplus({}).exit_code, 2);
   EXPECT_EQ(batchplus({"trian"}).exit_code, 2);
   EXPECT_THAT(batchplus({"trian"}).output, HasSubstr("did you mean train?"));
+  EXPECT_THAT(batchplus({"frobnicate"}).output, HasSubstr("unknown command"));
+  EXPECT_THAT(batchplus({"frobnicate"}).output, HasSubstr("one of: train"));
+  EXPECT_THAT(batchplus({"data", "lst"}).output, HasSubstr("did you mean list?"));
+  EXPECT_THAT(batchplus({"train", "a", "b", "c"}).output, HasSubstr("value: a b c"));
   EXPECT_EQ(batchplus({"data", "fetch", "nothing"}).exit_code, 2);
   EXPECT_EQ(batchplus({"data", "verify", "cifar10", "--data-dir", "/nonexistent"}).exit_code, 2);
   EXPECT_EQ(batchplus({"--help"}).exit_code, 0);

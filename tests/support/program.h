@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +15,19 @@ namespace batchplus::testing {
 inline ProcessResult batchplus(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
   return run_process(arguments, "/");
+}
+
+/// Options with more behind them; one that both have keeps the value of the latter, because the program takes
+/// no option twice.
+inline std::vector<std::string> with_options(std::vector<std::string> options,
+                                             const std::vector<std::string>& more) {
+  for (size_t i = 0; i + 1 < more.size(); ++i) {
+    const bool has_value = more[i].starts_with("--") && !more[i + 1].starts_with("--");
+    const auto same = std::find(options.begin(), options.end(), more[i]);
+    if (has_value && same != options.end()) options.erase(same, same + 2);
+  }
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
 }
 
 /// The JSON of a run that went well.

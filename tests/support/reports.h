@@ -19,11 +19,16 @@ namespace batchplus::testing {
 inline nlohmann::json sweep_and_report(const std::filesystem::path& spec, const std::string& scale,
                                        const std::string& data_directory, const std::filesystem::path& runs,
                                        const std::filesystem::path& out) {
-  const ProcessResult swept =
-      batchplus({"sweep", spec, "--scale", scale, "--data-dir", data_directory, "--out", runs, "--quiet"});
+  std::vector<std::string> sweep = {"sweep", spec, "--out", runs, "--quiet"};
+  std::vector<std::string> report = {"report", spec, "--runs", runs, "--out", out, "--quiet", "--json"};
+  if (!data_directory.empty()) sweep = with_options(sweep, {"--data-dir", data_directory});
+  if (!scale.empty()) {
+    sweep = with_options(sweep, {"--scale", scale});
+    report = with_options(report, {"--scale", scale});
+  }
+  const ProcessResult swept = batchplus(sweep);
   EXPECT_EQ(swept.exit_code, 0) << swept.output;
-  return result_of(
-      batchplus({"report", spec, "--scale", scale, "--runs", runs, "--out", out, "--quiet", "--json"}));
+  return result_of(batchplus(report));
 }
 
 /// Fields of a CSV line.

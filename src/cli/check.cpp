@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "checkpoint/check_run.h"
+#include "cli/command.h"
+#include "config/sweep_file.h"
+#include "report/arrange.h"
+#include "store/sweep_directory.h"
+#include "util/error.h"
+#include "util/json.h"
+#include "util/text.h"
+
+namespace batchplus {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CheckCommand {
+  std::vector<std::string> paths;
+};
+
+/// What was checked, and what is wrong with it.
+struct CheckedPath {
+  fs::path path;
+  /// "done", "running", ...; of a sweep's description "sweep".
+  std::string status;
+  std::vector<std::string> problems;
+};
+
+CheckedPath check_description(const SweepDirectory& sweep) {
+  CheckedPath checked{sweep.description(), "sweep", {}};
+  try {
+    read_sweep_file(sweep.description());
+  } catch (const Error& problem) {
+    checked.problems.push_back(problem.summary());
+  }
+  return checked;
+}
+
+/// The runs of these directories, and of sweeps what says which runs they have.
+std::vector<CheckedPath> check_paths(const CheckCommand& command) {
+  std::vector<CheckedPath> all;
+  for (const fs::path path : command.paths) {
+    const SweepDirectory sweep{path};
+    if (fs::exists(sweep.description())) all.push_back(check_description(sweep));
+    for (const fs::path& run : find_runs({path})) {
+      RunCheck checked = check_run(RunLayout{run});
+      all.push_back({run, checked.status, std::move(checked.problems)});
+    }
+  }
+  return all;
+}
+
+int run_check(const CheckCommand& command, const GlobalOptions& options) {
+  Json list = Json::array();
+  size_t damaged = 0;
+  for (const auto& [path, status, problems] : check_paths(command)) {
+    const bool is_whole = problems.empty();
+    if (!is_whole) ++damaged;
+    list.push_back({{"path", path.string()}, {"status", status}, {"ok", is_whole}, {"problems", problems}});
+    if (options.is_json || (options.is_quiet && is_whole)) continue;
+    const std::string why = is_whole ? "" : ": " + join(problems, "; ");
+    fmt::print("{:<8} {:<12} {}{}\n", is_whole ? "ok" : "damaged", status, path.string(), why);
+  }
+  if (options.is_json) fmt::print("{}\n", list.dump());
+  return damaged == 0 ? 0 : Error::kBadInput;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
+  CLI::App* check =
+      app.add_subcommand("check", "whether the files of runs and sweeps are as they were written");
+  add_global_options(*check, options);
+  auto command = std::make_shared<CheckCommand>();
+  check->add_option("paths", command->paths, "run directories, sweeps, or directories that hold them")
+      ->required();
+  check->callback([command, &options, &action] {
+    action = [command, &options] { return run_check(*command, options); };
+  });
+}
+
+}  // namespace batchplus
