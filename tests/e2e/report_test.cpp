@@ -9,7 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "config/spec.h"
+#include "report/arrange.h"
 #include "report/quantities.h"
+#include "report/write_report.h"
+#include "support/browser.h"
+#include "support/finished_run.h"
 #include "support/program.h"
 #include "support/reports.h"
 #include "support/scratch.h"
@@ -37,7 +41,7 @@ TEST(ReportPage, WorksInABrowser) {
   const json report = sweep_and_report(testing::kSmokeSpec, "", "", testing::smoke_runs(), out);
   testing::check_report_files(report, out);
   EXPECT_EQ(report["cells"].size(), expand(read_spec(testing::kSmokeSpec), "full").size());
-  std::string page = read_file(out / "index.html");
+  const std::string page = read_file(out / "index.html");
   // A name of SVG's elements, which nobody looks up.
   const std::string svg = "http://www.w3.org/2000/svg";
   for (size_t at = page.find("://"); at != std::string::npos; at = page.find("://", at + 1)) {
@@ -45,23 +49,8 @@ TEST(ReportPage, WorksInABrowser) {
     EXPECT_EQ(page.substr(begin, svg.size()), svg) << "it needs nothing from elsewhere";
   }
   const std::string check = read_file(fs::path(BATCHPLUS_SOURCE_DIR) / "tests/e2e/page_check.js");
-  page.insert(page.rfind("</body>"), "<script>" + check + "</script>");
-  write_file_atomically(out / "checked.html", page);
-  for (const char* width : {"1366", "500"}) {
-    // What it says of itself on standard error does not belong into the page.
-    const ProcessResult browser =
-        run_process({"sh", "-c", "exec \"$@\" 2>/dev/null", "sh", "chromium", "--headless", "--no-sandbox",
-                     "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-                     "--no-first-run", fmt::format("--window-size={},900", width),
-                     fmt::format("--user-data-dir={}", (scratch / "profile").string()), "--dump-dom",
-                     fmt::format("file://{}", (out / "checked.html").string())},
-                    scratch.path());
-    ASSERT_EQ(browser.exit_code, 0) << browser.output;
-    const std::string mark = "<pre id=\"check\">";
-    const size_t begin = browser.output.find(mark);
-    ASSERT_NE(begin, std::string::npos) << "the check did not end";
-    const size_t from = begin + mark.size();
-    const json found = json::parse(browser.output.substr(from, browser.output.find("</pre>", from) - from));
+  for (const int width : {1366, 500}) {
+    const json found = testing::look_at_page(out / "index.html", check, width);
     const auto metrics = std::count_if(reported_quantities().begin(), reported_quantities().end(),
                                        [](const ReportedQuantity& quantity) { return quantity.is_metric; });
     // Two networks by two curves; every metric against two gaps.
@@ -76,6 +65,45 @@ TEST(ReportPage, WorksInABrowser) {
     EXPECT_EQ(found["xAxisLabel"], "gradient evaluations");
     EXPECT_THAT(found["scatterTooltip"].get<std::string>(), HasSubstr("seed"));
   }
+}
+
+/// Whether every band lies inside its plot and every table inside its place; of the first that does not, what
+/// it is.
+constexpr const char* kNothingIsCut = R"js(
+  const found = { bands: 0, cutBands: 0, tables: 0, cutTables: [] };
+  for (const band of document.querySelectorAll('#charts .band')) {
+    const [, top, , height] = band.parentNode.getAttribute('viewBox').split(' ').map(Number);
+    const box = band.getBBox();
+    found.bands += 1;
+    if (box.y < top || box.y + box.height > top + height) found.cutBands += 1;
+  }
+  for (const place of document.querySelectorAll('#tables .wide')) {
+    found.tables += 1;
+    if (place.scrollWidth > place.clientWidth) found.cutTables.push(place.previousElementSibling.textContent);
+  }
+  const pre = document.createElement('pre');
+  pre.id = 'check';
+  pre.textContent = JSON.stringify(found);
+  document.body.append(pre);
+)js";
+
+// A spread that is cut looks smaller than it is, and so does a table.
+TEST(ReportPage, CutsNeitherBandsNorTables) {
+  const Scratch scratch;
+  // Means that hardly move, with a spread of many times that, and as many columns as the paper's tables have.
+  for (const std::string method : {"sgd", "nag", "momentum", "b-svrg", "bp-svrg", "sarah"}) {
+    for (const int64_t seed : {1, 2, 3}) {
+      const double far = 15.0 * static_cast<double>(seed - 2);
+      testing::write_run(scratch / "runs" / fmt::format("{}-{}", method, seed),
+                         {.method = method, .seed = seed, .test_accuracies = {50 + far, 51 + far, 52 + far}});
+    }
+  }
+  write_report(arrange_runs(find_runs({scratch / "runs"})), scratch / "out", /*has_figures=*/false);
+  const json found = testing::look_at_page(scratch / "out" / "index.html", kNothingIsCut, 1200);
+  EXPECT_GE(found["bands"], 6);
+  EXPECT_EQ(found["cutBands"], 0);
+  EXPECT_GE(found["tables"], 3);
+  EXPECT_EQ(found["cutTables"], json::array());
 }
 
 TEST(Report, OfRunsWithoutASpec) {
@@ -179,6 +207,33 @@ TEST(Report, OfASweepsDirectoryIsThatOfItsSpec) {
   EXPECT_EQ(result_of(report({runs})), by_spec);
   fs::remove(scratch / "runs" / "sweep.json");
   EXPECT_EQ(result_of(report({runs}))["cells"].size(), 2U) << "the runs are still there to be compared";
+}
+
+// A copied run is no other seed, and a damaged one does not stand in the way of the others.
+TEST(Report, CountsACopyOnceAndNamesADamagedRunAsCheckDoes) {
+  const Scratch scratch;
+  for (const std::string seed : {"1", "2"}) {
+    result_of(
+        batchplus({"train", "--train-limit", "64", "--test-limit", "50", "--inner-batch", "32", "--epochs",
+                   "1", "--seed", seed, "--out", scratch / "runs" / seed, "--quiet", "--json"}));
+  }
+  fs::copy(scratch / "runs" / "1", scratch / "runs" / "copy", fs::copy_options::recursive);
+  const ProcessResult whole = batchplus({"check", scratch / "runs"});
+  EXPECT_EQ(whole.exit_code, 0) << whole.output;
+  EXPECT_THAT(whole.output, HasSubstr("ok       done         " + (scratch / "runs" / "1").string()));
+  append_bytes(scratch / "runs" / "2" / "config.toml", "lr = 0.3\n");
+  const ProcessResult damaged = batchplus({"check", scratch / "runs"});
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_THAT(damaged.output,
+              HasSubstr("damaged  done         " + (scratch / "runs" / "2").string() + ": config.toml"));
+
+  const ProcessResult report = batchplus({"report", scratch / "runs", "--no-figures"});
+  EXPECT_EQ(report.exit_code, 0) << report.output;
+  EXPECT_THAT(report.output, HasSubstr("counts once"));
+  EXPECT_THAT(report.output, HasSubstr("left out, because it is damaged"));
+  EXPECT_THAT(report.output, HasSubstr("1 run\n"));
+  EXPECT_THAT(read_file(scratch / "runs" / "report" / "index.html"),
+              HasSubstr("left out, because it is damaged"));
 }
 
 TEST(Report, SaysWhatIsMissing) {

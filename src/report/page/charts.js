@@ -190,10 +190,9 @@ class LineChart extends Chart {
     const [low, high] = extent(points.map(p => p.mean));
     const edges = points.filter(p => p.std !== null).flatMap(p => [p.mean - p.std, p.mean + p.std]);
     const [bandLow, bandHigh] = extent(isLog ? edges.filter(v => v > 0) : edges);
-    // A band may widen the axis, but one wild spread must not flatten every line.
-    const reach = (high - low) / 2 || Infinity;
-    const [lowest, highest] = isLog ? [low / 3, high * 3] : [low - reach, high + reach];
-    const domain = [Math.min(low, Math.max(bandLow, lowest)), Math.max(high, Math.min(bandHigh, highest))];
+    // A spread that is cut looks smaller than it is. On a logarithmic axis it may reach down to nothing.
+    const lowest = isLog ? low / 10 : -Infinity;
+    const domain = [Math.min(low, Math.max(bandLow, lowest)), Math.max(high, bandHigh)];
     return padded(domain, isLog, 0.04);
   }
 
