@@ -43,6 +43,8 @@ struct UpdateRuleInfo {
   std::string equation;
   /// Vectors of all parameters that it keeps.
   int64_t vectors = 0;
+  /// Whether `momentum` concerns it.
+  bool has_momentum = false;
   /// Whether beta1, beta2 and epsilon concern it.
   bool has_moments = false;
   std::unique_ptr<UpdateRule> (*make)(FlatParameters& parameters, const UpdateOptions& options);

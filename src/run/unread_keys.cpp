@@ -39,10 +39,11 @@ std::string unread_by_methods(const RunPlan& plan, const std::string& key) {
 std::string hint_for(const RunPlan& plan, const std::string& key) {
   if (key == "momentum") {
     const auto used = methods_of(plan);
-    const bool is_plain = std::all_of(used.begin(), used.end(), [](const MethodPlan* method) {
-      return method->update.kind == UpdateKind::kPlain;
+    const bool is_read = std::any_of(used.begin(), used.end(), [](const MethodPlan* method) {
+      return find_update_rule(method->update.rule, "update_rule").has_momentum;
     });
-    return is_plain ? "steps are plain: leave it out, or choose {update_rule} heavy-ball or nesterov" : "";
+    return is_read ? ""
+                   : "no step has momentum: leave it out, or choose {update_rule} heavy-ball or nesterov";
   }
   if ((key == "warmup_lr" || key == "warmup_method") && !plan.warmup_method) {
     return "there is no warm-up: leave it out, or give {warmup_epochs} too";

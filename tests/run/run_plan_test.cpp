@@ -184,7 +184,10 @@ TEST(UnreadKeys, WhatChangesNothingIsRefusedOnlyWhenItWasGivenByHand) {
   };
   RunConfig config;
   config.method = "bp-svrg";
-  refuse(config, "momentum", "steps are plain");
+  refuse(config, "momentum", "no step has momentum");
+  config.update_rule = "adam";
+  refuse(config, "momentum", "no step has momentum");
+  config.update_rule.clear();
   refuse(config, "radius", "choose one of sam");
   refuse(config, "warmup_lr", "there is no warm-up");
   refuse(config, "warmup_method", "there is no warm-up");
