@@ -44,18 +44,23 @@ struct Pair {
   std::unique_ptr<Problem> exact;
 };
 
-// In single precision an activation next to zero may fall on the other side of max(0, .), which moves a deep
-// network's gradients by up to about a percent (sample_gradients_test.cpp); otherwise they agree to 1e-5.
+// Rounding alone leaves at most 1.1e-5 in any layer (measured over all cases below, vgg19 the worst; the same
+// inputs in double), which 2e-5 leaves room for. In single precision an activation next to zero may also fall
+// on the other side of max(0, .). That moves one sample's gradients, at most 5e-3 of a layer's norms here, so
+// the median over samples is held to rounding, and whole tensors to what one sample can do.
 void expect_equal_to_double(const Pair& pair, const SampleGradientOptions& options) {
   const auto own = measure_sample_gradients(pair.own->objective, options);
   const auto exact = measure_sample_gradients(pair.exact->objective, options);
   EXPECT_LT(relative_error(own.squared_norms, exact.squared_norms), 2e-2);
   EXPECT_LT(relative_error(own.gradient, exact.gradient), 2e-2);
-  EXPECT_LT(relative_error(own.losses, exact.losses), 1e-4);
+  EXPECT_LT(relative_error(own.losses, exact.losses), 5e-6);
   ASSERT_EQ(own.layer_names, exact.layer_names);
   for (int64_t i = 0; i < own.layer_squared_norms.size(0); ++i) {
-    EXPECT_LT(relative_error(own.layer_squared_norms[i], exact.layer_squared_norms[i]), 4e-2)
-        << own.layer_names[static_cast<size_t>(i)];
+    const torch::Tensor norms = own.layer_squared_norms[i];
+    const torch::Tensor exact_norms = exact.layer_squared_norms[i];
+    const torch::Tensor errors = (norms - exact_norms).abs() / exact_norms.clamp_min(1e-30);
+    EXPECT_LT(errors.median().item<double>(), 2e-5) << own.layer_names[static_cast<size_t>(i)];
+    EXPECT_LT(relative_error(norms, exact_norms), 2e-2) << own.layer_names[static_cast<size_t>(i)];
   }
 }
 
