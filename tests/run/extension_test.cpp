@@ -172,9 +172,10 @@ TEST_F(ExtensionTest, IsRefusedWithTheReasonWhereTheLongerRunWouldHaveBegunDiffe
 TEST_F(ExtensionTest, TakesNoShorterLengthNoOtherConfigAndNoMissingRun) {
   RunConfig config = constant_config("sgd");
   expect_error([&] { extend_run(config, run); }, {"no run to extend"});
+  config.epochs = 3;
   run_once(config, run);
-  config.epochs = 1;
-  expect_error([&] { extend_run(config, run); }, {"longer than that", "extend", "1", "it has 2"});
+  config.epochs = 2;
+  expect_error([&] { extend_run(config, run); }, {"longer than that", "extend", "2", "it has 3"});
   config.epochs = 4;
   config.lr = 0.5;
   expect_error([&] { extend_run(config, run); }, {"another configuration", "lr is 0.5"});
