@@ -102,7 +102,9 @@ TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
   // The written config alone repeats the run.
   const fs::path config = scratch / "again.toml";
   std::string toml = read_file(run / "config.toml");
-  toml.erase(toml.find("out = "), toml.find('\n', toml.find("out = ")) - toml.find("out = ") + 1);
+  const size_t out = toml.find("\nout = ");
+  ASSERT_NE(out, std::string::npos);
+  toml.erase(out, toml.find('\n', out + 1) - out);
   write_file_atomically(config, toml);
   const json again = result_of(batchplus({"train", "--config", config.string(), "--json", "--quiet"}));
   EXPECT_EQ(again["weights_sha256"], result["weights_sha256"]);
@@ -164,7 +166,7 @@ TEST(Train, ExtendsARunToMoreEpochsOrSaysWhyNot) {
   refuse(with({"4", "--epochs", "5"}), "--epochs");
   refuse(batchplus({"train", "--out", run, "--extend", "4"}), "--resume");
   fs::remove_all(run);
-  refuse(with({"4"}), "no run to extend");
+  refuse(with({"4"}), "no run to go on with");
   result_of(train({"--schedule", "cosine", "--out", run}));
   refuse(with({"4"}), "--schedule");
 }

@@ -53,11 +53,12 @@ class PaperData {
 
   /// What is known of it where it is complete: in the machine's data directory, or among the samples.
   static nlohmann::json find(const std::string& name) {
-    std::vector<std::string> directories = {""};
-    if (!samples_folder().empty()) directories.push_back(samples_folder());
-    for (const std::string& directory : directories) {
-      const ProcessResult found =
-          batchplus({"data", "verify", name, "--data-dir", directory, "--json", "--quiet"});
+    std::vector<std::vector<std::string>> places = {{}};
+    if (!samples_folder().empty()) places.push_back({"--data-dir", samples_folder()});
+    for (const std::vector<std::string>& place : places) {
+      std::vector<std::string> arguments = {"data", "verify", name, "--json", "--quiet"};
+      arguments.insert(arguments.end(), place.begin(), place.end());
+      const ProcessResult found = batchplus(arguments);
       if (found.exit_code == 0) return nlohmann::json::parse(found.output);
     }
     return nullptr;
