@@ -7,6 +7,8 @@
 #define BATCHPLUS_KERNELS_WINOGRAD_TILES_INL_H
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "kernels/convolution_pass.h"
 #include "kernels/scratch.h"
 #include "kernels/winograd_transforms-inl.h"
@@ -104,6 +106,7 @@ template <int kTile>
 class Tiles {
  public:
   static constexpr int kSide = kTile + 2;
+  static constexpr int64_t kFloatsOfLine = 16;
   using Filtering = simd::Filtering<kTile>;
 
   explicit Tiles(const TileGrid& grid) : grid_(grid) {}
@@ -123,6 +126,7 @@ class Tiles {
         normalized = sample;
         data = copy;
       }
+      if (x.scale == nullptr) fetch_ahead(maps, t);
       table.aim(maps, data, y0 - 1, x0 - 1, outside);
       float* to = v.tile(t - first);
       simd::for_vectors(maps.channels, [&](int64_t c, int64_t count, auto full) HWY_ATTR {
@@ -184,6 +188,7 @@ class Tiles {
     const float* outside = zeros(g.channels);
     PixelTable<kTile, const float> table;
     for_each(tiles, [&](int64_t t, int64_t sample, int64_t y0, int64_t x0) HWY_ATTR {
+      fetch_ahead(g, t);
       table.aim(g, g.sample(sample), y0, x0, outside);
       float* to = m.tile(t - first);
       simd::for_vectors(g.channels, [&](int64_t k, int64_t count, auto full) HWY_ATTR {
@@ -200,6 +205,18 @@ class Tiles {
   }
 
  private:
+  /// Has the processor load a tile's share of the pixels of the tiles that come two rows of tiles later: it
+  /// does not foresee the jumps between a tile's rows.
+  HWY_INLINE void fetch_ahead(const ConstMaps& maps, int64_t t) const {
+    constexpr int64_t kShare = kTile * kTile;
+    const int64_t first = (t + 2 * grid_.columns()) * kShare;
+    const int64_t last = std::min(first + kShare, maps.all_pixels());
+    for (int64_t pixel = first; pixel < last; ++pixel) {
+      const float* values = maps.data + pixel * maps.stride;
+      for (int64_t c = 0; c < maps.channels; c += kFloatsOfLine) hwy::Prefetch(values + c);
+    }
+  }
+
   /// Runs body(t, sample, y, x) with the upper left output of each tile.
   template <class Body>
   HWY_INLINE void for_each(const TileRange& tiles, const Body& body) const {
