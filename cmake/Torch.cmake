@@ -1,5 +1,7 @@
 find_package(Torch REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+# Its headers are behind those of libtorch's c10d, which is built with it.
+find_package(Gloo REQUIRED)
 
 # Everything below sees torch's headers as system headers, so that -Werror speaks of this project alone.
 add_library(batchplus_torch INTERFACE)

@@ -1,0 +1,131 @@
+#include "group/c10d_group.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <functional>
+
+#include "util/error.h"
+
+namespace batchplus::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Runs body(group) in a process for each rank; the exit code of each is what it returns. 128 and more: that
+/// signal ended it.
+std::vector<int> run_processes(int size, milliseconds timeout, const std::function<int(Group&)>& body) {
+  const MeetingPoint point;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      int code = 1;
+      try {
+        const auto group = join_group({.rank = rank,
+                                       .size = size,
+                                       .local_rank = rank,
+                                       .local_size = size,
+                                       .address = "127.0.0.1",
+                                       .port = point.port(),
+                                       .is_served = true},
+                                      timeout);
+        code = body(*group);
+      } catch (const std::exception& problem) {
+        std::fprintf(stderr, "rank %d: %s\n", rank, problem.what());
+      }
+      ::_exit(code);
+    }
+    children.push_back(child);
+  }
+  std::vector<int> codes;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, WUNTRACED);
+    if (WIFSTOPPED(status)) {
+      // The others have ended by the time they are waited for; this one is of no more use.
+      codes.push_back(-1);
+      continue;
+    }
+    codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (codes[i] != -1) continue;
+    ::kill(children[i], SIGKILL);
+    ::waitpid(children[i], nullptr, 0);
+  }
+  return codes;
+}
+
+TEST(C10dGroup, AddsGathersAndAgreesAmongProcesses) {
+  for (const int size : {2, 3, 4}) {
+    const auto codes = run_processes(size, milliseconds(20000), [](Group& group) {
+      std::vector<float> values(100000, 0.1F * static_cast<float>(group.rank() + 1));
+      std::vector<float> fast = values;
+      group.sum(values.data(), static_cast<int64_t>(values.size()));
+      group.sum_fast(fast.data(), static_cast<int64_t>(fast.size()));
+      float expected = 0;
+      for (int rank = 0; rank < group.size(); ++rank) expected += 0.1F * static_cast<float>(rank + 1);
+      for (const float value : values) {
+        if (std::abs(value - expected) > 1e-6F) return 2;
+      }
+      for (const float value : fast) {
+        if (std::abs(value - expected) > 1e-6F) return 3;
+      }
+      int number = group.rank();
+      group.broadcast(&number, sizeof number);
+      if (number != 0) return 4;
+      const auto texts = group.gather("text of " + std::to_string(group.rank()));
+      if (texts.back() != "text of " + std::to_string(group.size() - 1)) return 5;
+      group.agree("the number", std::to_string(number), "");
+      return 0;
+    });
+    EXPECT_EQ(codes, std::vector<int>(static_cast<size_t>(size), 0)) << size;
+  }
+}
+
+/// What the ranks that are left say when rank 1 of 4 does not take part. Ranks wait for each other, not all
+/// of them for rank 1.
+int survive(Group& group, const std::function<void()>& disappear) {
+  float value = 1;
+  group.sum(&value, 1);
+  if (group.rank() == 1) disappear();
+  try {
+    for (int i = 0; i < 10; ++i) group.sum(&value, 1);
+  } catch (const Error& problem) {
+    const bool is_named = problem.summary().find("lost rank 1 on ") == 0;
+    if (!is_named) std::fprintf(stderr, "rank %d: %s\n", group.rank(), problem.what());
+    return is_named && problem.exit_code() == Error::kFailure ? 7 : 8;
+  }
+  return 9;
+}
+
+TEST(C10dGroup, AKilledRankIsNamedByAllOthers) {
+  const auto codes = run_processes(4, milliseconds(20000),
+                                   [](Group& group) { return survive(group, [] { ::raise(SIGKILL); }); });
+  EXPECT_EQ(codes, (std::vector<int>{7, 128 + SIGKILL, 7, 7}));
+}
+
+TEST(C10dGroup, AStoppedRankIsNamedAfterTheTimeout) {
+  const auto codes = run_processes(4, milliseconds(1500),
+                                   [](Group& group) { return survive(group, [] { ::raise(SIGSTOP); }); });
+  EXPECT_EQ(codes, (std::vector<int>{7, -1, 7, 7}));
+}
+
+TEST(C10dGroup, ARankThatNeverComesIsNamed) {
+  const MeetingPoint point;
+  try {
+    join_group({.rank = 0, .size = 2, .address = "127.0.0.1", .port = point.port(), .is_served = true},
+               milliseconds(300));
+    FAIL() << "joined";
+  } catch (const Error& problem) {
+    EXPECT_NE(problem.summary().find("rank 1 of 2"), std::string::npos) << problem.what();
+  }
+}
+
+}  // namespace
+}  // namespace batchplus::testing
