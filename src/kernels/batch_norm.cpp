@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/parts.h"
+#include "kernels/sample_share.h"
 #include "kernels/scratch.h"
 #include "kernels/trace.h"
 
@@ -35,12 +35,19 @@ int64_t grain(int64_t channels) {
 class ChannelSums {
  public:
   explicit ChannelSums(int64_t samples, int64_t channels)
-      : channels_(channels), parts_(samples), sums_(make(2 * channels * parts_.number())) {}
+      : channels_(channels), parts_(sample_parts(samples)), sums_(make(2 * channels * parts_.number())) {}
 
   const Parts& parts() const { return parts_; }
   double* of_part(int64_t part) const { return sums_ + part * 2 * channels_; }
-  double first(int64_t c) const { return total(c); }
-  double second(int64_t c) const { return total(channels_ + c); }
+  double first(int64_t c) const { return sums_[c]; }
+  double second(int64_t c) const { return sums_[channels_ + c]; }
+
+  /// Once the parts are there: makes them one, of the samples at hand or, given a share, of the batch.
+  void meet(SampleShare* share) const {
+    for (int64_t i = 0; i < 2 * channels_; ++i)
+      sums_[i] = add_parts<double>(parts_.number(), [&](int64_t part) { return of_part(part)[i]; });
+    if (share != nullptr) share->add(sums_, 2 * channels_);
+  }
 
  private:
   static double* make(int64_t count) {
@@ -48,18 +55,15 @@ class ChannelSums {
     std::fill_n(sums, count, 0.0);
     return sums;
   }
-  double total(int64_t i) const {
-    return add_parts<double>(parts_.number(), [&](int64_t part) { return of_part(part)[i]; });
-  }
 
   int64_t channels_;
   Parts parts_;
   double* sums_;
 };
 
-/// Sums of terms (add_pixels) over all pixels of maps.
+/// Sums of terms (add_pixels) over all pixels of maps; given a share, over those of the batch.
 template <class Terms>
-ChannelSums sum_channels(const ConstMaps& maps, const Terms& terms) {
+ChannelSums sum_channels(const ConstMaps& maps, SampleShare* share, const Terms& terms) {
   const ChannelSums sums(maps.samples, maps.channels);
   const Parts& parts = sums.parts();
   const int64_t part_pixels = std::max<int64_t>(1, maps.all_pixels() / parts.number());
@@ -70,6 +74,7 @@ ChannelSums sum_channels(const ConstMaps& maps, const Terms& terms) {
                                   maps.channels, terms, sums.of_part(part));
                      }
                    });
+  sums.meet(share);
   return sums;
 }
 
@@ -97,7 +102,14 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
   const TracedCall traced([&] { return work_on(x, "batch norm {}, {}x{}, moments", 4, 1); });
   // Deviations from the first pixel: the difference of two sums does not cancel where the mean is far from
   // zero.
+  SampleShare* share = SampleShare::current();
   const float* origin = x.data;
+  if (share != nullptr) {
+    float* first = coefficient_scratch.floats(x.channels);
+    std::copy_n(x.data, x.channels, first);
+    share->broadcast(first, x.channels);
+    origin = first;
+  }
   const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector& second)
                          HWY_ATTR {
                            constexpr bool kIsFull = decltype(full)::value;
@@ -106,8 +118,8 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
                            first = first + deviation;
                            second = simd::mul_add(deviation, deviation, second);
                          };
-  const ChannelSums sums = sum_channels(x, terms);
-  const auto pixels = static_cast<double>(x.all_pixels());
+  const ChannelSums sums = sum_channels(x, share, terms);
+  const double pixels = static_cast<double>(batch_pixels(x));
   for (int64_t c = 0; c < x.channels; ++c) {
     const double offset = sums.first(c) / pixels;
     mean[c] = static_cast<float>(static_cast<double>(origin[c]) + offset);
@@ -120,7 +132,7 @@ void channel_sums(const ConstMaps& x, float* sums) {
   const auto terms = [&](int64_t i, int64_t c, int64_t count, auto full, Vector& first, Vector&) HWY_ATTR {
     first = first + simd::load<decltype(full)::value>(x.data + i * x.stride + c, count);
   };
-  const ChannelSums totals = sum_channels(x, terms);
+  const ChannelSums totals = sum_channels(x, exact_share(), terms);
   for (int64_t c = 0; c < x.channels; ++c) sums[c] = static_cast<float>(totals.first(c));
 }
 
@@ -178,7 +190,10 @@ void run_backward(const BatchNormBackward& p) {
     first = first + g;
     second = simd::mul_add(g, x - simd::load<kIsFull>(p.mean + c, count), second);
   };
-  const ChannelSums sums = sum_channels(p.x, terms);
+  SampleShare* share = SampleShare::current();
+  const ChannelSums sums = sum_channels(p.x, share, terms);
+  const bool is_counted = share == nullptr || share->is_exact() || share->is_first();
+  const double all_pixels = static_cast<double>(batch_pixels(p.x));
 
   // x's gradient = scale * (g - mean(g) - (x - m) * inverse_std^2 * mean(g (x - m)))
   const int64_t padded = round_up(channels, kLanes);
@@ -187,11 +202,11 @@ void run_backward(const BatchNormBackward& p) {
   for (int64_t c = 0; c < channels; ++c) {
     const double inverse = p.inverse_std[c];
     const double scale = p.scale[c];
-    p.bias_gradient[c] = static_cast<float>(sums.first(c));
-    p.weight_gradient[c] = static_cast<float>(sums.second(c) * inverse);
-    const double a = -scale * inverse * inverse * sums.second(c) / static_cast<double>(pixels);
+    p.bias_gradient[c] = is_counted ? static_cast<float>(sums.first(c)) : 0.0F;
+    p.weight_gradient[c] = is_counted ? static_cast<float>(sums.second(c) * inverse) : 0.0F;
+    const double a = -scale * inverse * inverse * sums.second(c) / all_pixels;
     slope[c] = static_cast<float>(a);
-    offset[c] = static_cast<float>(-scale * sums.first(c) / static_cast<double>(pixels));
+    offset[c] = static_cast<float>(-scale * sums.first(c) / all_pixels);
   }
   for_pixels(pixels, channels, [&](int64_t i, int64_t c, int64_t count, auto full) HWY_ATTR {
     constexpr bool kIsFull = decltype(full)::value;
@@ -244,6 +259,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace batchplus::kernels {
+
+int64_t batch_pixels(const ConstMaps& x) {
+  return whole_samples(x.samples) * x.pixels();
+}
 
 HWY_EXPORT(channel_moments);
 HWY_EXPORT(channel_sums);

@@ -4,7 +4,12 @@
 
 namespace batchplus::kernels {
 
-/// The mean and the (biased) variance of each channel over all pixels: [channels] each. One pass over memory.
+/// Pixels over which moments are taken: those of all samples of a batch, of which these may be a share
+/// (sample_share.h).
+int64_t batch_pixels(const ConstMaps& x);
+
+/// The mean and the (biased) variance of each channel over all pixels of the batch: [channels] each. One pass
+/// over memory.
 void channel_moments(const ConstMaps& x, float* mean, float* variance);
 
 /// The sum of each channel over all pixels: [channels].

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "kernels/batch_norm.h"
 #include "kernels/image_convolution.h"
+#include "kernels/sample_share.h"
 #include "kernels/trace.h"
 #include "kernels/unfolded_convolution.h"
 #include "kernels/winograd.h"
+#include "util/error.h"
 
 namespace batchplus::kernels {
 namespace {
@@ -44,6 +49,66 @@ KernelWork work_of(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& ge
           static_cast<double>(y.values() + convolutions * (x.values() + w.values()))};
 }
 
+int64_t filter_parts(ConvolutionAlgorithm algorithm, int64_t samples, const ConstFilters& w) {
+  return algorithm == ConvolutionAlgorithm::kUnfolded ? unfolded_filter_parts(samples, w)
+                                                      : winograd_filter_parts(tile_of(algorithm), samples, w);
+}
+
+void run_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry,
+                  const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& y_gradient,
+                  const ConvolutionGradients& gradients) {
+  const bool is_unfolded = algorithm == ConvolutionAlgorithm::kUnfolded;
+  const bool is_for_filters = gradients.input.data == nullptr && gradients.filters.data != nullptr;
+  if (is_unfolded && is_for_filters && takes_images(geometry, x)) {
+    image_filters_gradient(geometry, x, y_gradient, gradients.filters);
+    if (gradients.bias != nullptr) channel_sums(y_gradient, gradients.bias);
+  } else if (is_unfolded) {
+    unfolded_backward(geometry, x, w, y_gradient, gradients);
+  } else {
+    winograd_backward(tile_of(algorithm), x, w, y_gradient, gradients);
+  }
+}
+
+/// The maps of all samples of the batch, in memory of their own.
+ConstMaps gather_maps(SampleShare& share, const ConstMaps& own, std::vector<float>& memory) {
+  const int64_t sample_floats = own.pixels() * own.channels;
+  memory.resize(static_cast<size_t>(share.whole() * sample_floats));
+  float* to = memory.data() + share.begin(share.whole()) * sample_floats;
+  for (int64_t i = 0; i < own.all_pixels(); ++i)
+    std::copy_n(own.data + i * own.stride, own.channels, to + i * own.channels);
+  share.gather(memory.data(), share.whole(), sample_floats * static_cast<int64_t>(sizeof(float)));
+  return {memory.data(), share.whole(), own.height, own.width, own.channels, own.channels};
+}
+
+/// The gradient of filters that are summed sample by sample: no rank's sum is part of it. Each rank sums some
+/// of the filters over all samples instead.
+void filters_in_order(SampleShare& share, ConvolutionAlgorithm algorithm, const ConvolutionGeometry& geometry,
+                      const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& y_gradient,
+                      const Filters& gradient) {
+  BATCHPLUS_CHECK(gradient.out_stride == gradient.in * gradient.kernel * gradient.kernel,
+                  "filters lie one behind the other");
+  std::vector<float> x_memory;
+  std::vector<float> g_memory;
+  const ConvolutionInput all_x{gather_maps(share, x.maps, x_memory), x.scale, x.shift};
+  ConstMaps g = gather_maps(share, y_gradient, g_memory);
+  const int64_t first = share.begin(w.out);
+  const int64_t count = share.end(w.out) - first;
+  if (count > 0) {
+    g.data += first;
+    g.channels = count;
+    ConstFilters some = w;
+    some.data += first * w.out_stride;
+    some.out = count;
+    Filters some_gradients = gradient;
+    some_gradients.data += first * gradient.out_stride;
+    some_gradients.out = count;
+    const SampleShare::Scope by_itself(nullptr);
+    run_backward(algorithm, geometry, all_x, some, g,
+                 {.input = {}, .filters = some_gradients, .bias = nullptr, .filter_parts = 1});
+  }
+  share.gather(gradient.data, gradient.out, gradient.out_stride * static_cast<int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 ConvolutionAlgorithm choose_algorithm(const ConvolutionGeometry& geometry, int64_t in, int64_t height,
@@ -75,16 +140,14 @@ void convolution_backward(ConvolutionAlgorithm algorithm, const ConvolutionGeome
         (gradients.input.data != nullptr ? 1 : 0) + (gradients.filters.data != nullptr ? 1 : 0);
     return work_of(algorithm, geometry, x.maps, w, y_gradient, convolutions, "backward");
   });
-  const bool is_unfolded = algorithm == ConvolutionAlgorithm::kUnfolded;
-  const bool is_for_filters = gradients.input.data == nullptr && gradients.filters.data != nullptr;
-  if (is_unfolded && is_for_filters && takes_images(geometry, x)) {
-    image_filters_gradient(geometry, x, y_gradient, gradients.filters);
-    if (gradients.bias != nullptr) channel_sums(y_gradient, gradients.bias);
-  } else if (is_unfolded) {
-    unfolded_backward(geometry, x, w, y_gradient, gradients);
-  } else {
-    winograd_backward(tile_of(algorithm), x, w, y_gradient, gradients);
-  }
+  SampleShare* share = exact_share();
+  const bool is_in_order = share != nullptr && gradients.filters.data != nullptr &&
+                           filter_parts(algorithm, share->whole(), w) == 1;
+  if (!is_in_order) return run_backward(algorithm, geometry, x, w, y_gradient, gradients);
+  ConvolutionGradients others = gradients;
+  others.filters = {};
+  run_backward(algorithm, geometry, x, w, y_gradient, others);
+  filters_in_order(*share, algorithm, geometry, x, w, y_gradient, gradients.filters);
 }
 
 }  // namespace batchplus::kernels

@@ -25,6 +25,8 @@ struct ConvolutionGradients {
   Maps input;
   Filters filters;
   float* bias = nullptr;
+  /// The filters' sum over samples is cut into so many parts, at most; 0: as suits their size.
+  int64_t filter_parts = 0;
 };
 
 }  // namespace batchplus::kernels

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/portable_math.h"
+#include "kernels/sample_share.h"
 #include "util/error.h"
 
 namespace batchplus::kernels {
@@ -69,11 +70,15 @@ void cross_entropies(int64_t samples, int64_t classes, const float* logits, cons
 
 double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
                           float* gradient) {
-  std::vector<double> losses(static_cast<size_t>(samples));
-  compute_losses(samples, classes, logits, targets, samples, losses.data(), gradient);
+  SampleShare* share = SampleShare::current();
+  const int64_t whole = whole_samples(samples);
+  std::vector<double> losses(static_cast<size_t>(whole));
+  double* own = losses.data() + (share != nullptr ? share->begin(whole) : 0);
+  compute_losses(samples, classes, logits, targets, whole, own, gradient);
+  if (share != nullptr) share->gather(losses.data(), whole, sizeof(double));
   double sum = 0;
   for (const double loss : losses) sum += loss;
-  return sum / static_cast<double>(samples);
+  return sum / static_cast<double>(whole);
 }
 
 }  // namespace batchplus::kernels

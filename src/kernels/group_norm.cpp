@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/sample_share.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/group_norm.cpp"
 #include <hwy/foreach_target.h>
@@ -153,21 +155,32 @@ void group_norm_forward(const ConstMaps& x, const GroupNormParameters& by, const
 
 void group_norm_backward(const GroupNormBackward& pass) {
   const int64_t channels = pass.x.channels;
-  std::vector<double> terms(static_cast<size_t>(2 * pass.x.samples * channels));
-  double* weight_terms = terms.data();
-  double* bias_terms = weight_terms + pass.x.samples * channels;
+  // Those of all samples of the batch where its sums meet.
+  SampleShare* share = exact_share();
+  const int64_t samples = share != nullptr ? share->whole() : pass.x.samples;
+  const int64_t first = share != nullptr ? share->begin(samples) : 0;
+  std::vector<double> terms(static_cast<size_t>(2 * samples * channels));
+  double* all_weight_terms = terms.data();
+  double* all_bias_terms = all_weight_terms + samples * channels;
+  double* weight_terms = all_weight_terms + first * channels;
+  double* bias_terms = all_bias_terms + first * channels;
   at::parallel_for(0, pass.x.samples, 1, [&](int64_t begin, int64_t end) {
     ChannelNumbers numbers(channels);
     for (int64_t n = begin; n < end; ++n) {
       differentiate_sample(pass, n, numbers, weight_terms + n * channels, bias_terms + n * channels);
     }
   });
+  if (share != nullptr) {
+    const int64_t bytes = channels * static_cast<int64_t>(sizeof(double));
+    share->gather(all_weight_terms, samples, bytes);
+    share->gather(all_bias_terms, samples, bytes);
+  }
   for (int64_t c = 0; c < channels; ++c) {
     double weight = 0;
     double bias = 0;
-    for (int64_t n = 0; n < pass.x.samples; ++n) {
-      weight += weight_terms[n * channels + c];
-      bias += bias_terms[n * channels + c];
+    for (int64_t n = 0; n < samples; ++n) {
+      weight += all_weight_terms[n * channels + c];
+      bias += all_bias_terms[n * channels + c];
     }
     pass.weight_gradient[c] = static_cast<float>(weight);
     pass.bias_gradient[c] = static_cast<float>(bias);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/parts.h"
+#include "kernels/sample_share.h"
 #include "kernels/scratch.h"
 #include "kernels/unfolded_convolution.h"
 
@@ -163,7 +163,7 @@ void filters_gradient(const ConvolutionGeometry& geometry, const ConstMaps& x, c
   const PaddedImages<kRow> images(geometry, x);
   const int64_t columns = round_up(gradient.out, kLanes);
   const int64_t floats = kKernel * kRow * columns;
-  const Parts parts = filter_sum_parts(g.samples, gradient);
+  const Parts parts = sample_parts(g.samples, unfolded_filter_parts(whole_samples(g.samples), gradient));
   float* sums = sum_scratch.floats(parts.number() * floats);
   at::parallel_for(0, parts.number(), 1, [&](int64_t first, int64_t last) HWY_ATTR {
     for (int64_t part = first; part < last; ++part) {
@@ -180,10 +180,11 @@ void filters_gradient(const ConvolutionGeometry& geometry, const ConstMaps& x, c
       }
     }
   });
+  const int64_t left = meet_parts(sums, floats, parts.number());
   for (int64_t k = 0; k < gradient.out; ++k) {
     for (int64_t i = 0; i < kKernel * kRow; ++i) {
-      *gradient.at(k, i % gradient.in, i / gradient.in) = add_parts<float>(
-          parts.number(), [&](int64_t part) { return sums[part * floats + i * columns + k]; });
+      *gradient.at(k, i % gradient.in, i / gradient.in) =
+          add_parts<float>(left, [&](int64_t part) { return sums[part * floats + i * columns + k]; });
     }
   }
 }

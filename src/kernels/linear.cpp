@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/product.h"
+#include "kernels/sample_share.h"
 #include "kernels/scratch.h"
 #include "kernels/trace.h"
 
@@ -232,8 +234,67 @@ void linear_forward(const LinearShape& shape, const float* x, const float* weigh
   HWY_DYNAMIC_DISPATCH(linear_forward)(shape, x, weight, bias, is_relu, y);
 }
 
+namespace {
+
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+/// Rows of all samples of the batch; row(n) gives those at hand.
+template <class Row>
+std::vector<float> gather_rows(SampleShare& share, int64_t samples, int64_t width, const Row& row) {
+  std::vector<float> all(static_cast<size_t>(share.whole() * width));
+  float* own = all.data() + share.begin(share.whole()) * width;
+  for (int64_t n = 0; n < samples; ++n) row(n, own + n * width);
+  share.gather(all.data(), share.whole(), width * kFloatBytes);
+  return all;
+}
+
+/// The gradients of weight and bias are summed sample by sample, so no rank's sum is part of them. Each rank
+/// sums those of some outputs over all samples instead.
+void parameters_in_order(SampleShare& share, const LinearShape& shape, const LinearBackward& pass) {
+  const std::vector<float> g = gather_rows(share, shape.samples, shape.out, [&](int64_t n, float* to) {
+    for (int64_t o = 0; o < shape.out; ++o) {
+      const int64_t i = n * shape.out + o;
+      to[o] = pass.y == nullptr || pass.y[i] > 0 ? pass.y_gradient[i] : 0.0F;
+    }
+  });
+  const std::vector<float> x = gather_rows(share, shape.samples, shape.in, [&](int64_t n, float* to) {
+    std::copy_n(pass.x + n * shape.in, shape.in, to);
+  });
+  // What takes less time than another message is summed by all of them.
+  constexpr int64_t kWorthSharing = int64_t{1} << 16;
+  const bool is_shared = shape.in * shape.out >= kWorthSharing;
+  const int64_t first = is_shared ? share.begin(shape.out) : 0;
+  const int64_t count = (is_shared ? share.end(shape.out) : shape.out) - first;
+  std::vector<float> some(static_cast<size_t>(share.whole() * count));
+  for (int64_t n = 0; n < share.whole(); ++n)
+    std::copy_n(g.data() + n * shape.out + first, count, some.data() + n * count);
+  if (count > 0) {
+    const auto behind = [](float* data, int64_t offset) { return data != nullptr ? data + offset : nullptr; };
+    HWY_DYNAMIC_DISPATCH(linear_backward)
+    ({share.whole(), shape.in, count}, {.x = x.data(),
+                                        .weight = pass.weight + first * shape.in,
+                                        .y_gradient = some.data(),
+                                        .y = nullptr,
+                                        .x_gradient = nullptr,
+                                        .weight_gradient = behind(pass.weight_gradient, first * shape.in),
+                                        .bias_gradient = behind(pass.bias_gradient, first)});
+  }
+  if (!is_shared) return;
+  if (pass.weight_gradient != nullptr) share.gather(pass.weight_gradient, shape.out, shape.in * kFloatBytes);
+  if (pass.bias_gradient != nullptr) share.gather(pass.bias_gradient, shape.out, kFloatBytes);
+}
+
+}  // namespace
+
 void linear_backward(const LinearShape& shape, const LinearBackward& pass) {
-  HWY_DYNAMIC_DISPATCH(linear_backward)(shape, pass);
+  SampleShare* share = exact_share();
+  if (share == nullptr) return HWY_DYNAMIC_DISPATCH(linear_backward)(shape, pass);
+  LinearBackward of_inputs = pass;
+  of_inputs.weight_gradient = nullptr;
+  of_inputs.bias_gradient = nullptr;
+  if (pass.x_gradient != nullptr) HWY_DYNAMIC_DISPATCH(linear_backward)(shape, of_inputs);
+  if (pass.weight_gradient != nullptr || pass.bias_gradient != nullptr)
+    parameters_in_order(*share, shape, pass);
 }
 
 }  // namespace batchplus::kernels

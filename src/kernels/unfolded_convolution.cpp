@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "kernels/batch_norm.h"
-#include "kernels/parts.h"
 #include "kernels/product.h"
+#include "kernels/sample_share.h"
 #include "kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -291,13 +291,12 @@ Rows rows_from(const ConstMaps& maps, int64_t pixel) {
 
 /// The gradients with respect to filters and, where wanted, maps.
 void backward_with_filters(const Patches& patches, const ConstFilters& w, const ConstMaps& g,
-                           const InputsGradient& inputs, const Filters& gradient) {
+                           const InputsGradient& inputs, const Filters& gradient, int64_t most_parts) {
   const int64_t columns = patches.stride();
-  const Parts parts = filter_sum_parts(g.samples, w);
-  const FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns,
-                        parts.number()};
+  const Parts parts = sample_parts(g.samples, most_parts);
+  FilterSums sums{gradient_scratch.floats(parts.number() * w.out * columns), w.out, columns, parts.number()};
   const auto rows_of = [&](int64_t pixel) { return rows_from(g, pixel); };
-  if (parts.number() == 1) {
+  if (most_parts == 1) {
     // All threads gather the patches of a block of samples, then each sums some of the filters over them.
     constexpr int64_t kFloats = int64_t{4} << 20;
     const int64_t block =
@@ -330,6 +329,7 @@ void backward_with_filters(const Patches& patches, const ConstFilters& w, const 
                    });
       }
     });
+    sums.parts = meet_parts(sums.data, w.out * columns, parts.number());
   }
   sums.write_to(gradient);
 }
@@ -380,7 +380,9 @@ void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInp
   const Patches patches(geometry, x, {nullptr, g.samples, g.height, g.width, g.channels, g.stride});
   const InputsGradient inputs(patches, w, gradients.input);
   if (gradients.filters.data != nullptr) {
-    backward_with_filters(patches, w, g, inputs, gradients.filters);
+    const int64_t parts = gradients.filter_parts > 0 ? gradients.filter_parts
+                                                     : unfolded_filter_parts(whole_samples(g.samples), w);
+    backward_with_filters(patches, w, g, inputs, gradients.filters, parts);
   } else if (inputs.is_wanted()) {
     backward_of_inputs(patches, g, inputs);
   }
@@ -397,14 +399,13 @@ namespace batchplus::kernels {
 HWY_EXPORT(unfolded_forward);
 HWY_EXPORT(unfolded_backward);
 
-Parts filter_sum_parts(int64_t samples, const ConstFilters& w) {
+int64_t unfolded_filter_parts(int64_t samples, const ConstFilters& w) {
   // Each part takes memory for filters.
-  constexpr int64_t kMostParts = 8;
   constexpr int64_t kLargeFilters = int64_t{1} << 16;
   constexpr int64_t kDepthStep = 16;
   const int64_t depth = w.in * w.kernel * w.kernel;
-  const bool is_large = w.out * round_up(depth, kDepthStep) > kLargeFilters || samples < kMostParts;
-  return Parts(samples, is_large ? 1 : kMostParts);
+  const bool is_large = w.out * round_up(depth, kDepthStep) > kLargeFilters || samples < Parts::kFewest;
+  return is_large ? 1 : Parts::kFewest;
 }
 
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,

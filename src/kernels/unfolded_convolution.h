@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/convolution_pass.h"
-#include "kernels/parts.h"
 
 namespace batchplus::kernels {
 
@@ -11,8 +10,9 @@ namespace batchplus::kernels {
 void unfolded_forward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,
                       const float* bias, const Maps& y);
 
-/// How the filters' gradients are summed over the samples: in one part where the filters are large.
-Parts filter_sum_parts(int64_t samples, const ConstFilters& w);
+/// Into how many parts the sum over so many samples of the filters' gradients is cut, at most: one where the
+/// filters are large.
+int64_t unfolded_filter_parts(int64_t samples, const ConstFilters& w);
 
 /// The gradients from that of y.
 void unfolded_backward(const ConvolutionGeometry& geometry, const ConvolutionInput& x, const ConstFilters& w,

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "kernels/batch_norm.h"
-#include "kernels/parts.h"
 #include "kernels/product.h"
+#include "kernels/sample_share.h"
 #include "kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,12 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace batchplus::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// Filters of so many floats after the transform are multiplied by one thread a point instead of by all
-/// threads, each for its own samples.
-constexpr int64_t kLargeFilters = int64_t{1} << 19;
-/// Parts of a sum over samples: each takes memory for filters.
-constexpr int64_t kMostParts = 8;
 
 thread_local Scratch input_scratch;
 thread_local Scratch output_scratch;
@@ -78,7 +72,7 @@ class Winograd {
       const PanelProduct product(layout, tiles, v.tile_stride, m.tile_stride);
       for (int64_t p = first; p < last; ++p) product(v.point(p), u + p * layout.floats(), m.point(p));
     };
-    if (kPoints * layout.floats() < kLargeFilters) {
+    if (kPoints * layout.floats() < kLargeWinogradFilters) {
       at::parallel_for(0, grid_.samples, 1, [&](int64_t begin, int64_t end) {
         for_blocks(w, begin, end, [&](const TileRange& block) {
           const Points v = make_points(input_scratch, kPoints, block.size(), w.in);
@@ -104,7 +98,10 @@ class Winograd {
                 const ConvolutionGradients& gradients) const {
     const InputsGradient inputs(w, gradients.input);
     if (gradients.filters.data != nullptr) {
-      backward_with_filters(x, w, g, inputs, gradients.filters);
+      const int64_t parts = gradients.filter_parts > 0
+                                ? gradients.filter_parts
+                                : winograd_filter_parts(WinogradTile{kTile}, whole_samples(grid_.samples), w);
+      backward_with_filters(x, w, g, inputs, gradients.filters, parts);
     } else if (inputs.is_wanted()) {
       backward_of_inputs(w, g, inputs);
     }
@@ -132,15 +129,13 @@ class Winograd {
   };
 
   void backward_with_filters(const ConvolutionInput& x, const ConstFilters& w, const ConstMaps& g,
-                             const InputsGradient& inputs, const Filters& gradient) const {
+                             const InputsGradient& inputs, const Filters& gradient,
+                             int64_t most_parts) const {
     const int64_t in = round_up(w.in, kLanes);
     const int64_t filter_floats = kPoints * w.out * in;
-    // With few samples there would be few parts.
-    const bool is_large =
-        kPoints * w.out * round_up(w.in, simd::kMostLanes) >= kLargeFilters || grid_.samples < kMostParts;
-    const Parts parts(grid_.samples, is_large ? 1 : kMostParts);
+    const Parts parts = sample_parts(grid_.samples, most_parts);
     float* sums = gradient_scratch.floats(parts.number() * filter_floats);
-    if (is_large) {
+    if (most_parts == 1) {
       backward_by_points(x, w, g, inputs, sums);
     } else {
       at::parallel_for(0, parts.number(), 1, [&](int64_t begin, int64_t end) {
@@ -149,12 +144,13 @@ class Winograd {
                               sums + part * filter_floats);
       });
     }
-    FilterTransforms<kTile>::transform_back(sums, parts.number(), in, gradient);
+    const int64_t left = most_parts == 1 ? 1 : meet_parts(sums, filter_floats, parts.number());
+    FilterTransforms<kTile>::transform_back(sums, left, in, gradient);
   }
 
   /// The gradient with respect to the maps alone.
   void backward_of_inputs(const ConstFilters& w, const ConstMaps& g, const InputsGradient& inputs) const {
-    if (kPoints * inputs.layout.floats() < kLargeFilters) {
+    if (kPoints * inputs.layout.floats() < kLargeWinogradFilters) {
       at::parallel_for(0, grid_.samples, 1, [&](int64_t begin, int64_t end) {
         for_blocks(w, begin, end, [&](const TileRange& block) {
           const Points v = make_points(input_scratch, kPoints, block.size(), w.in);
@@ -283,6 +279,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace batchplus::kernels {
+
+int64_t winograd_filter_parts(WinogradTile tile, int64_t samples, const ConstFilters& w) {
+  // Each part takes memory for filters; with few samples there would be few parts.
+  constexpr int64_t kLanes = 16;
+  const int64_t points = tile == WinogradTile::kTwo ? 16 : 36;
+  const bool is_large =
+      points * w.out * round_up(w.in, kLanes) >= kLargeWinogradFilters || samples < Parts::kFewest;
+  return is_large ? 1 : Parts::kFewest;
+}
 
 HWY_EXPORT(winograd_forward);
 HWY_EXPORT(winograd_backward);

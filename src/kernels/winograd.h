@@ -11,8 +11,14 @@ enum class WinogradTile { kTwo = 2, kFour = 4 };
 void winograd_forward(WinogradTile tile, const ConvolutionInput& x, const ConstFilters& w, const float* bias,
                       const Maps& y);
 
-/// The gradients from that of y. The bits depend on the number of threads, which share the samples or the
-/// points of the transform.
+/// Filters of so many floats after the transform are multiplied by one thread a point instead of by all
+/// threads, each for its own samples.
+constexpr int64_t kLargeWinogradFilters = int64_t{1} << 19;
+
+/// Into how many parts the sum over so many samples of the filters' gradients is cut, at most.
+int64_t winograd_filter_parts(WinogradTile tile, int64_t samples, const ConstFilters& w);
+
+/// The gradients from that of y.
 void winograd_backward(WinogradTile tile, const ConvolutionInput& x, const ConstFilters& w,
                        const ConstMaps& y_gradient, const ConvolutionGradients& gradients);
 

@@ -28,7 +28,7 @@ class BatchNormFunction : public Function<BatchNormFunction> {
     const Tensor mean = at::empty({x.size(1)}, x.options());
     const Tensor variance = at::empty_like(mean);
     kernels::channel_moments(maps_of(input), data_of(mean), data_of(variance));
-    move_running(parts, mean, variance, maps_of(input).all_pixels());
+    move_running(parts, mean, variance, kernels::batch_pixels(maps_of(input)));
     const BatchNormCoefficients by(mean, variance, parts);
     const Tensor y = at::empty_like(input);
     kernels::normalize(maps_of(input), by.scale_shift(addend, is_relu), maps_of(y));

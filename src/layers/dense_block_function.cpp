@@ -167,7 +167,7 @@ class DenseBlockFunction : public Function<DenseBlockFunction> {
                                             int64_t channels, const Tensor& maps) {
     const Tensor mean = moments.mean.slice(0, 0, channels);
     const Tensor variance = moments.variance.slice(0, 0, channels);
-    move_running(norm, mean, variance, maps_of(maps).all_pixels());
+    move_running(norm, mean, variance, kernels::batch_pixels(maps_of(maps)));
     return {mean, variance, norm};
   }
 };

@@ -11,69 +11,84 @@ namespace {
 
 constexpr int64_t kEvaluationBatch = 256;
 
-/// Calls visit(logits [count,classes], labels [count]) for all samples, in order.
+int64_t number_of_batches(const Samples& samples) {
+  return (samples.size + kEvaluationBatch - 1) / kEvaluationBatch;
+}
+
+/// Calls visit(number, logits [count,classes], labels [count]) for the batches from `first` to `last`, in
+/// order.
 template <class Visit>
-void for_each_batch(const Model& model, const Samples& samples, const Visit& visit) {
+void for_batches(const Model& model, const Samples& samples, int64_t first, int64_t last,
+                 const Visit& visit) {
   const torch::NoGradGuard no_grad;
   const bool was_training = model.module->is_training();
   model.module->eval();
-  for (int64_t begin = 0; begin < samples.size; begin += kEvaluationBatch) {
+  for (int64_t number = first; number < last; ++number) {
+    const int64_t begin = number * kEvaluationBatch;
     const Batch batch = samples.batch(begin, std::min(kEvaluationBatch, samples.size - begin));
-    visit(model.forward(batch.images), batch.labels);
+    visit(number, model.forward(batch.images), batch.labels);
   }
   model.module->train(was_training);
 }
 
-/// Adds batches up.
-class Tally {
- public:
-  explicit Tally(Kernels kernels) : kernels_(kernels) {}
+/// What is counted of some samples.
+struct Tally {
+  int64_t samples = 0;
+  double loss_sum = 0;
+  int64_t correct = 0;
 
-  /// Returns the predictions: [count].
-  torch::Tensor add(const torch::Tensor& logits, const torch::Tensor& labels) {
-    const auto count = static_cast<double>(labels.size(0));
-    const torch::Tensor predictions = logits.argmax(1);
-    samples_ += labels.size(0);
-    loss_sum_ += mean_cross_entropy(logits, {labels}, kernels_).item<double>() * count;
-    correct_ += predictions.eq(labels).sum().item<int64_t>();
-    return predictions;
+  void add(const Tally& more) {
+    samples += more.samples;
+    loss_sum += more.loss_sum;
+    correct += more.correct;
   }
-
   Evaluation result() const {
-    const auto samples = static_cast<double>(samples_);
-    return {samples_, loss_sum_ / samples, 100.0 * static_cast<double>(correct_) / samples};
+    const auto count = static_cast<double>(samples);
+    return {samples, loss_sum / count, 100.0 * static_cast<double>(correct) / count};
   }
-
- private:
-  Kernels kernels_;
-  int64_t samples_ = 0;
-  double loss_sum_ = 0;
-  int64_t correct_ = 0;
 };
+
+/// Of a batch. predictions: [count].
+Tally tally_of(const torch::Tensor& logits, const torch::Tensor& labels, const torch::Tensor& predictions,
+               Kernels kernels) {
+  const auto count = static_cast<double>(labels.size(0));
+  return {labels.size(0), mean_cross_entropy(logits, {labels}, kernels).item<double>() * count,
+          predictions.eq(labels).sum().item<int64_t>()};
+}
 
 }  // namespace
 
-Evaluation evaluate(const Model& model, const Samples& samples) {
-  Tally tally(kernels_of(model));
-  for_each_batch(model, samples, [&](const torch::Tensor& logits, const torch::Tensor& labels) {
-    tally.add(logits, labels);
-  });
-  return tally.result();
+Evaluation evaluate(const Model& model, const Samples& samples, Group* group) {
+  const int64_t batches = number_of_batches(samples);
+  const int64_t first = group != nullptr ? group->share_begin(batches, group->rank()) : 0;
+  const int64_t last = group != nullptr ? group->share_begin(batches, group->rank() + 1) : batches;
+  std::vector<Tally> tallies(static_cast<size_t>(batches));
+  for_batches(model, samples, first, last,
+              [&](int64_t number, const torch::Tensor& logits, const torch::Tensor& labels) {
+                tallies[static_cast<size_t>(number)] =
+                    tally_of(logits, labels, logits.argmax(1), kernels_of(model));
+              });
+  if (group != nullptr) group->gather(tallies.data(), batches, sizeof(Tally));
+  Tally total;
+  for (const Tally& tally : tallies) total.add(tally);
+  return total.result();
 }
 
 DetailedEvaluation evaluate_in_detail(const Model& model, const Samples& samples) {
   DetailedEvaluation detailed;
-  Tally tally(kernels_of(model));
+  Tally tally;
   int64_t among_five = 0;
   torch::Tensor confusion;
-  for_each_batch(model, samples, [&](const torch::Tensor& logits, const torch::Tensor& labels) {
-    const torch::Tensor predictions = tally.add(logits, labels);
+  const auto visit = [&](int64_t, const torch::Tensor& logits, const torch::Tensor& labels) {
+    const torch::Tensor predictions = logits.argmax(1);
+    tally.add(tally_of(logits, labels, predictions, kernels_of(model)));
     const int64_t classes = logits.size(1);
     const torch::Tensor five = std::get<1>(logits.topk(std::min<int64_t>(5, classes), 1));
     among_five += five.eq(labels.unsqueeze(1)).sum().item<int64_t>();
     const torch::Tensor counts = at::bincount((labels * classes + predictions).cpu(), {}, classes * classes);
     confusion = confusion.defined() ? confusion + counts : counts;
-  });
+  };
+  for_batches(model, samples, 0, number_of_batches(samples), visit);
   detailed.overall = tally.result();
   detailed.top5_accuracy =
       100.0 * static_cast<double>(among_five) / static_cast<double>(detailed.overall.samples);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "data/samples.h"
+#include "group/group.h"
 #include "networks/model.h"
 
 namespace batchplus {
@@ -13,8 +14,9 @@ struct Evaluation {
   double accuracy = 0;
 };
 
-/// Loss and accuracy in evaluation mode. The model's mode is as before afterwards.
-Evaluation evaluate(const Model& model, const Samples& samples);
+/// Loss and accuracy in evaluation mode. The model's mode is as before afterwards. The ranks of a group share
+/// the samples out; the result has the same bits for any number of them.
+Evaluation evaluate(const Model& model, const Samples& samples, Group* group = nullptr);
 
 struct DetailedEvaluation {
   Evaluation overall;

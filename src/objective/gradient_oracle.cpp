@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/processor.h"
 #include "objective/loss.h"
 #include "util/error.h"
 
@@ -18,6 +19,12 @@ GradientOracle::GradientOracle(Model model, FlatParameters& parameters, Gradient
       parameters_(parameters),
       budget_(budget),
       options_(options) {
+  const bool is_shared = options_.sharing.group != nullptr && !options_.sharing.group->is_solo();
+  if (is_shared &&
+      (kernels_ == Kernels::kAten || !kernels::are_available() || !parameters_.values().is_cpu())) {
+    throw Error("only own kernels can share a batch out among processes",
+                {"kernels", "libtorch's", "use {kernels} fast or direct, on a processor with AVX2"});
+  }
   if (parameters_.values().scalar_type() == torch::kFloat32) return;
   throw Error(
       "the network is not in single precision",
@@ -43,7 +50,8 @@ void GradientOracle::move_statistics(const Batch& batch) {
   const torch::NoGradGuard no_grad;
   model_.module->train();
   torch::manual_seed(batch.replay_seed);
-  model_.forward(batch.images);
+  const SharedBatch shared(batch, options_.sharing);
+  model_.forward(shared.own().images);
   budget_.charge_forwards(batch.size());
 }
 
@@ -53,10 +61,12 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   model_.module->train();
   torch::manual_seed(batch.replay_seed);
 
-  const torch::Tensor loss = mean_cross_entropy(model_.forward(batch.images),
-                                                {.labels = batch.labels,
-                                                 .partner_labels = batch.partner_labels,
-                                                 .label_share = batch.label_share,
+  const SharedBatch shared(batch, options_.sharing);
+  const Batch& own = shared.own();
+  const torch::Tensor loss = mean_cross_entropy(model_.forward(own.images),
+                                                {.labels = own.labels,
+                                                 .partner_labels = own.partner_labels,
+                                                 .label_share = own.label_share,
                                                  .smoothing = options_.label_smoothing},
                                                 kernels_);
   // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
@@ -66,6 +76,7 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
                                                /*retain_graph=*/false, /*create_graph=*/false,
                                                /*allow_unused=*/true);
   parameters_.gather(gradients, gradient);
+  shared.complete(gradient);
 
   budget_.charge_gradients(batch.size());
   if (is_replay) {

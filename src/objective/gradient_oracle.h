@@ -6,6 +6,7 @@
 #include "core/gradient_budget.h"
 #include "data/batch_source.h"
 #include "networks/model.h"
+#include "objective/shared_batch.h"
 
 namespace batchplus {
 
@@ -21,6 +22,8 @@ class GradientOracle {
   struct Options {
     /// Of the loss that is trained (objective/loss.h); evaluation knows none.
     double label_smoothing = 0;
+    /// With whom each batch is shared out; the gradients are those of the whole batch. Own kernels only.
+    Sharing sharing = {};
   };
 
   GradientOracle(Model model, FlatParameters& parameters, GradientBudget& budget, Options options);

@@ -1,0 +1,49 @@
+#include "objective/shared_batch.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace batchplus {
+
+class SharedBatch::Share : public kernels::SampleShare {
+ public:
+  Share(int64_t samples, const Sharing& sharing)
+      : SampleShare(samples, sharing.group->rank(), sharing.group->size(), sharing.sums),
+        group_(*sharing.group) {}
+
+  void add(float* sums, int64_t count) override { group_.sum(sums, count); }
+  void add(double* sums, int64_t count) override { group_.sum(sums, count); }
+  void gather(void* all, int64_t count, int64_t bytes_each) override {
+    group_.gather(all, count, bytes_each);
+  }
+  void broadcast(float* values, int64_t count) override {
+    group_.broadcast(values, count * static_cast<int64_t>(sizeof(float)));
+  }
+  void add_later(const torch::Tensor& gradient) {
+    group_.sum_fast(gradient.data_ptr<float>(), gradient.numel());
+  }
+
+ private:
+  Group& group_;
+};
+
+SharedBatch::SharedBatch(const Batch& batch, const Sharing& sharing) : own_(batch) {
+  if (sharing.group == nullptr || sharing.group->is_solo()) return;
+  // A few samples take every rank less time than meeting does.
+  if (!Share::is_possible(batch.size(), sharing.group->size(), sharing.sums)) return;
+  share_ = std::make_unique<Share>(batch.size(), sharing);
+  scope_.emplace(share_.get());
+  const auto mine = [&](const torch::Tensor& all) {
+    return all.defined() ? all.slice(0, share_->begin(batch.size()), share_->end(batch.size())) : all;
+  };
+  own_.images = mine(batch.images);
+  own_.labels = mine(batch.labels);
+  own_.partner_labels = mine(batch.partner_labels);
+}
+
+SharedBatch::~SharedBatch() = default;
+
+void SharedBatch::complete(const torch::Tensor& gradient) const {
+  if (share_ && !share_->is_exact()) share_->add_later(gradient);
+}
+
+}  // namespace batchplus

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "data/batch_source.h"
+#include "group/group.h"
+#include "kernels/sample_share.h"
+
+namespace batchplus {
+
+/// How a batch is shared out among processes. Every rank has the whole batch, computes with some of its
+/// samples, and ends with the gradient of all of them.
+struct Sharing {
+  /// Null: this process is by itself.
+  Group* group = nullptr;
+  kernels::SampleShare::Sums sums = kernels::SampleShare::Sums::kExact;
+};
+
+/// This rank's samples of a batch: all of them when there are too few to share out.
+class SharedBatch {
+ public:
+  /// Until the end of the scope kernels on this thread know that they compute with a share.
+  SharedBatch(const Batch& batch, const Sharing& sharing);
+  ~SharedBatch();
+  SharedBatch(const SharedBatch&) = delete;
+  SharedBatch& operator=(const SharedBatch&) = delete;
+
+  const Batch& own() const { return own_; }
+  /// The gradient of this rank's samples becomes that of the batch.
+  void complete(const torch::Tensor& gradient) const;
+
+ private:
+  class Share;
+
+  std::unique_ptr<Share> share_;
+  std::optional<kernels::SampleShare::Scope> scope_;
+  Batch own_;
+};
+
+}  // namespace batchplus
