@@ -25,17 +25,30 @@ std::string encode(const CheckpointContents& contents) {
   return encode_weights(entries);
 }
 
-}  // namespace
-
-CheckpointContents read_contents(const fs::path& path) {
-  CheckpointFile file = read_checkpoint_file(read_file(path), path.string());
+CheckpointContents decode(const std::string& bytes, const std::string& where) {
+  CheckpointFile file = read_checkpoint_file(bytes, where);
   CheckpointContents contents{Json::parse(file.text, nullptr, /*allow_exceptions=*/false),
                               to_tensors(std::move(file.state))};
   if (!contents.state.is_object()) {
     throw Error("cannot read the checkpoint: its state is not JSON",
-                {path.string(), "", "restore the file, or remove it to go on from the one before"});
+                {where, "", "restore the file, or remove it to go on from the one before"});
   }
   return contents;
+}
+
+}  // namespace
+
+CheckpointContents read_contents(const fs::path& path) {
+  return decode(read_file(path), path.string());
+}
+
+std::string encode_checkpoint(const Checkpoint& checkpoint) {
+  return encode({to_json(checkpoint), checkpoint.tensors});
+}
+
+Checkpoint decode_checkpoint(const std::string& bytes, const std::string& where) {
+  CheckpointContents contents = decode(bytes, where);
+  return to_checkpoint(contents.state, std::move(contents.tensors), where);
 }
 
 void save_checkpoint(const RunLayout& layout, const Checkpoint& checkpoint) {

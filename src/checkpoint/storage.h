@@ -14,6 +14,10 @@ struct CheckpointContents {
   NamedTensors tensors;
 };
 
+/// The checkpoint's file as bytes, and back; `where` names it in an Error.
+std::string encode_checkpoint(const Checkpoint& checkpoint);
+Checkpoint decode_checkpoint(const std::string& bytes, const std::string& where);
+
 /// Writes checkpoint.pt: to a temporary file, synced and read back, and only then in place of the one before,
 /// which stays as checkpoint.previous.pt.
 void save_checkpoint(const RunLayout& layout, const Checkpoint& checkpoint);

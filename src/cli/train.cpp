@@ -6,10 +6,12 @@
 
 #include "cli/command.h"
 #include "cli/config_options.h"
+#include "cli/train_group.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
 #include "data/registry.h"
 #include "run/run.h"
+#include "run/run_group.h"
 #include "util/error.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
@@ -27,6 +29,7 @@ struct TrainCommand {
   bool is_resuming = false;
   /// Epochs, or the budget, that the run in the directory shall have; empty: those that it has.
   std::string extension;
+  GroupOptions group;
 };
 
 std::string optional_number(const Json& result, const char* key, const char* format) {
@@ -58,14 +61,20 @@ void require_something_to_train(const TrainCommand& command, const RunLayout& la
                "name the directory of a run, or give the options of the one that is to begin there"});
 }
 
-/// The config that the options give. To resume, they stand above what the run itself says, so that --out
-/// alone is enough and what is given besides can be compared.
-RunConfig config_of(const TrainCommand& command) {
+/// What the options and the config file ask for.
+RunConfig asked_config(const TrainCommand& command) {
   RunConfig asked;
   if (!command.config_file.empty()) read_config_file(asked, command.config_file);
   command.overrides.apply(asked);
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
+  return asked;
+}
+
+/// The config that the options give. To resume, they stand above what the run itself says, so that --out
+/// alone is enough and what is given besides can be compared.
+RunConfig config_of(const TrainCommand& command) {
+  const RunConfig asked = asked_config(command);
   const RunLayout layout{asked.out};
   if (command.is_resuming && !asked.out.empty()) require_something_to_train(command, layout);
   if (!command.is_resuming || asked.out.empty() || !std::filesystem::exists(layout.config())) return asked;
@@ -107,26 +116,38 @@ void report_divergence(const Json& result, const RunConfig& config) {
 }
 
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
-  fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n", signal_name(outcome.signal),
+  fmt::print(stderr, "batchplus: interrupted by {}{} after {} epochs\n", signal_name(outcome.signal),
+             outcome.signalled.empty() ? "" : fmt::format(" at {}", outcome.signalled),
              outcome.result["epochs"].dump());
   fmt::print(stderr, "  hint:  {}\n",
              config.out.empty() ? "with --out the run could have gone on from here"
                                 : fmt::format("go on with: batchplus train --resume --out {}", config.out));
 }
 
-int run_train(const TrainCommand& command, const GlobalOptions& options) {
-  RunConfig config = config_of(command);
+int exit_code_of(const RunOutcome& outcome) {
+  if (outcome.signal != 0) return kExitSignalled + outcome.signal;
+  return outcome.is_diverged ? kExitDiverged : 0;
+}
+
+/// A process by itself, or one of a group.
+int train_here(const TrainCommand& command, const GlobalOptions& options, Group* group) {
+  const bool is_first = group == nullptr || group->rank() == 0;
+  RunConfig config = is_first ? config_of(command) : asked_config(command);
+  if (group != nullptr) config = agree_on_config(*group, asked_config(command), config);
   const bool is_extending = !command.extension.empty();
   if (is_extending) set_limit(config, command);
-  watch_stop_signals(SecondSignal::kExits);
+  Sharing sharing;
+  if (group != nullptr) sharing = {group, sums_of(command.group, group->size())};
   const RunOutcome outcome = run_training(config, {.device = parse_device(options.device),
                                                    .threads = options.threads,
-                                                   .is_quiet = options.is_quiet,
-                                                   .has_tensorboard = command.has_tensorboard,
+                                                   .is_quiet = options.is_quiet || !is_first,
+                                                   .has_tensorboard = command.has_tensorboard && is_first,
                                                    .is_resuming = command.is_resuming,
                                                    .is_extending = is_extending,
                                                    .given_keys = command.overrides.keys(),
-                                                   .stop_signal = stop_signal});
+                                                   .stop_signal = stop_signal,
+                                                   .sharing = sharing});
+  if (!is_first) return exit_code_of(outcome);
   if (outcome.is_diverged) report_divergence(outcome.result, config);
   if (outcome.signal != 0) report_interruption(outcome, config);
   if (options.is_json) {
@@ -134,8 +155,24 @@ int run_train(const TrainCommand& command, const GlobalOptions& options) {
   } else {
     print_result(outcome.result, config);
   }
-  if (outcome.signal != 0) return kExitSignalled + outcome.signal;
-  return outcome.is_diverged ? kExitDiverged : 0;
+  return exit_code_of(outcome);
+}
+
+int run_train(const TrainCommand& command, const GlobalOptions& options) {
+  const std::optional<Membership> membership = membership_of(command.group);
+  if (is_launching(command.group, membership))
+    return launch(command.group, options, !asked_config(command).out.empty());
+  watch_stop_signals(SecondSignal::kExits);
+  if (!membership || membership->size == 1) return train_here(command, options, nullptr);
+  stop_with_parent();
+  const std::unique_ptr<Group> group = join(command.group, *membership, options);
+  try {
+    return train_here(command, options, group.get());
+  } catch (const Error& problem) {
+    if (group->rank() == 0) throw;
+    throw Error(fmt::format("{}: {}", group->name_of(group->rank()), problem.summary()), problem.details(),
+                problem.exit_code());
+  }
 }
 
 }  // namespace
@@ -153,6 +190,7 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
   train->add_option("--extend", command->extension,
                     "with --resume: give the run in --out so many epochs in all, or, if it has one, such a "
                     "budget; for a constant --schedule");
+  add_group_options(*train, command->group);
   add_config_options(*train, command->overrides, [](const ConfigField&) { return true; });
   train->callback([command, &options, &action] {
     if (!command->extension.empty() && !command->is_resuming) {

@@ -5,8 +5,13 @@
 namespace batchplus {
 
 Evaluator::Evaluator(const Model& model, const DatasetViews& views, const Normalization& normalization,
-                     torch::Device device, int64_t every)
-    : model_(model), views_(views), normalization_(normalization), device_(device), every_(every) {}
+                     torch::Device device, int64_t every, Group* group)
+    : model_(model),
+      views_(views),
+      normalization_(normalization),
+      device_(device),
+      every_(every),
+      group_(group) {}
 
 void Evaluator::after_epoch(const EpochEnd& end) {
   if (!end.is_due(every_)) return;
@@ -15,7 +20,7 @@ void Evaluator::after_epoch(const EpochEnd& end) {
 }
 
 Evaluation Evaluator::evaluate_on(const ImageView& view) const {
-  return evaluate(model_, samples_of(view, normalization_, device_, model_.memory_format));
+  return evaluate(model_, samples_of(view, normalization_, device_, model_.memory_format), group_);
 }
 
 }  // namespace batchplus

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "data/image_view.h"
+#include "group/group.h"
 #include "networks/model.h"
 #include "train/callback.h"
 
@@ -10,9 +11,9 @@ namespace batchplus {
 /// if there are any.
 class Evaluator : public TrainCallback {
  public:
-  /// All of it outlives the evaluator.
+  /// All of it outlives the evaluator. `group` shares the work out; may be null.
   Evaluator(const Model& model, const DatasetViews& views, const Normalization& normalization,
-            torch::Device device, int64_t every);
+            torch::Device device, int64_t every, Group* group);
 
   void after_epoch(const EpochEnd& end) override;
   Evaluation evaluate_on(const ImageView& view) const;
@@ -23,6 +24,7 @@ class Evaluator : public TrainCallback {
   const Normalization& normalization_;
   torch::Device device_;
   int64_t every_;
+  Group* group_;
 };
 
 }  // namespace batchplus

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include "checkpoint/saver.h"
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
 #include "kernels/processor.h"
@@ -37,8 +36,9 @@ Run::Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environ
       data_(data),
       environment_(environment),
       progress_({.unit = "samples", .is_quiet = environment.is_quiet}),
-      parts_(plan, data, environment.device),
-      evaluator_(parts_.model, data.views, plan.data.normalization, environment.device, plan.eval_every),
+      parts_(plan, data, environment.device, environment.sharing),
+      evaluator_(parts_.model, data.views, plan.data.normalization, environment.device, plan.eval_every,
+                 environment.sharing.group),
       probes_(plan,
               {parts_.model, parts_.parameters, data.views.train, data.views.test, plan.data.normalization,
                environment.device},
@@ -60,7 +60,7 @@ RunOutcome Run::train(RunWriter* writer) {
   if (environment_.has_tensorboard) records.add_events(to_toml(plan_.complete));
   CheckpointSaver saver(state_,
                         {result_toml(plan_.complete), fingerprint(data_.views.train), at::get_num_threads()},
-                        plan_.checkpoints, writer, environment_.stop_signal);
+                        plan_.checkpoints, writer, environment_.stop_signal, environment_.sharing.group);
   saver.begin(start_);
   std::vector<TrainCallback*> callbacks = {&evaluator_, &probes_};
   std::optional<AveragedCallbacks> averaged;
@@ -73,13 +73,17 @@ RunOutcome Run::train(RunWriter* writer) {
                   callbacks);
   const TrainResult trained = trainer.run(start_);
   progress_.clear();
-  return conclude(trained, records.last(), writer, saver.signal());
+  return conclude(trained, records.last(), writer, saver);
 }
 
-RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer, int signal) {
+RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer,
+                         const CheckpointSaver& saver) {
+  Group* group = environment_.sharing.group;
+  const bool has_records = group == nullptr || group->rank() == 0;
   const bool is_done = !trained.is_diverged && !trained.is_interrupted;
   const std::string status = is_done ? "done" : trained.is_diverged ? "diverged" : "interrupted";
-  const Json record = is_done ? last_record : record_json(trained.last, plan_.method.sizes.inner_batch);
+  const Json record =
+      is_done && has_records ? last_record : record_json(trained.last, plan_.method.sizes.inner_batch);
   if (record.is_null()) {
     throw Error("the checkpoint of a run that is over has no records",
                 {plan_.complete.out, "", "restore the files, or begin anew in another directory"});
@@ -94,19 +98,27 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
     result["train_accuracy"] = train.accuracy;
   }
   result["threads"] = at::get_num_threads();
+  result["processes"] = group != nullptr ? group->size() : 1;
+  const bool is_exact = group == nullptr || environment_.sharing.sums == kernels::SampleShare::Sums::kExact;
   // Whether any other machine gives this weights_sha256 too.
-  result["has_portable_bits"] =
-      plan_.network.kernels != Kernels::kAten && kernels::are_available() && environment_.device.is_cpu();
+  result["has_portable_bits"] = plan_.network.kernels != Kernels::kAten && kernels::are_available() &&
+                                environment_.device.is_cpu() && is_exact;
   result["weights_sha256"] = weights_sha256(weights);
+  if (group != nullptr) {
+    group->agree("the result", result["weights_sha256"],
+                 "a processor or its memory failed: go on from the last checkpoint");
+  }
   // Weights that are not finite are of no use, and must not replace a file that is.
   const std::string& copy = plan_.complete.save_weights;
-  if (is_done && !copy.empty()) write_weights(copy, weights);
+  if (is_done && has_records && !copy.empty()) write_weights(copy, weights);
   if (writer != nullptr) {
     if (is_done) write_weights(writer->layout().weights(), weights);
     writer->set_status(status, result);
     if (is_done) drop_previous_checkpoint(writer->layout());
   }
-  return {result, trained.is_diverged, trained.is_interrupted ? signal : 0};
+  if (!trained.is_interrupted) return {result, trained.is_diverged};
+  return {result, trained.is_diverged, saver.signal(),
+          group != nullptr ? group->name_of(saver.signalled_rank()) : ""};
 }
 
 }  // namespace batchplus

@@ -5,6 +5,8 @@
 
 #include "checkpoint/continuation.h"
 #include "checkpoint/run_state.h"
+#include "checkpoint/saver.h"
+#include "objective/shared_batch.h"
 #include "run/evaluator.h"
 #include "run/probes.h"
 #include "run/run_parts.h"
@@ -29,6 +31,9 @@ struct RunEnvironment {
   std::vector<std::string> given_keys = {};
   /// A signal's number when the run should save itself and stop, else 0; may be empty.
   std::function<int()> stop_signal = nullptr;
+  /// With whom the run is shared out; alone without a group. Only rank 0 writes, and knows the result's
+  /// history.
+  Sharing sharing = {};
   /// Told the share of the run that is done; may be empty.
   std::function<void(double fraction)> on_progress = nullptr;
 };
@@ -39,6 +44,8 @@ struct RunOutcome {
   bool is_diverged = false;
   /// What interrupted it; 0 when it ended by itself.
   int signal = 0;
+  /// The rank that was interrupted, as Group::name_of has it; empty for a process by itself.
+  std::string signalled = {};
 };
 
 /// One training run. It is built, restored if it goes on from a checkpoint, trained and concluded. A run that
@@ -61,7 +68,8 @@ class Run {
   Progress& progress() { return progress_; }
 
  private:
-  RunOutcome conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer, int signal);
+  RunOutcome conclude(const TrainResult& trained, const Json& last_record, RunWriter* writer,
+                      const CheckpointSaver& saver);
 
   const RunPlan& plan_;
   const RunData& data_;

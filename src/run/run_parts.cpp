@@ -24,12 +24,17 @@ void require_affordable(const TrainOptions& options, const Method& method) {
                fmt::format("one outer batch costs {}", cost)});
 }
 
+GradientOracle::Options shared(GradientOracle::Options objective, const Sharing& sharing) {
+  objective.sharing = sharing;
+  return objective;
+}
+
 }  // namespace
 
-RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device device)
+RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device device, const Sharing& sharing)
     : model(initial_network(plan.network, device)),
       parameters(*model.module),
-      oracle(model, parameters, budget, plan.objective),
+      oracle(model, parameters, budget, shared(plan.objective, sharing)),
       method(build_method(plan.method, oracle)),
       source(data.views.train,
              ImageTransform(plan.data.normalization, plan.data.is_augmented, plan.data.cutout),

@@ -11,8 +11,8 @@ namespace batchplus {
 /// What trains: network, gradient oracle, methods and batches, built from a plan and its data. What is wrong
 /// with them is an Error of the constructor, before anything is written.
 struct RunParts {
-  /// The data outlives the parts.
-  RunParts(const RunPlan& plan, const RunData& data, torch::Device device);
+  /// The data outlives the parts, and so does a group with which gradients are shared out.
+  RunParts(const RunPlan& plan, const RunData& data, torch::Device device, const Sharing& sharing);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 

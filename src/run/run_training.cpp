@@ -8,6 +8,7 @@
 #include "run/memory_estimate.h"
 #include "run/provenance.h"
 #include "run/run.h"
+#include "run/run_group.h"
 #include "run/unread_keys.h"
 #include "util/error.h"
 
@@ -103,7 +104,9 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   RunPlan planned = resolve(config, find_dataset(config.dataset));
   require_directory(config, environment);
   require_read(planned, environment.given_keys);
-  std::optional<Earlier> earlier = open_earlier(config, environment);
+  Group* group = environment.sharing.group;
+  const bool has_directory = group == nullptr || group->rank() == 0;
+  std::optional<Earlier> earlier = has_directory ? open_earlier(config, environment) : std::nullopt;
   // The bits of libtorch's kernels depend on the number of threads.
   const bool takes_threads = earlier && environment.threads == 0 && planned.network.kernels == Kernels::kAten;
   const ThreadCount threads(takes_threads ? earlier->continuation.threads : 0);
@@ -117,10 +120,14 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     Continuation& continuation = earlier->continuation;
     if (environment.is_extending) is_extended = extend(plan, earlier->writer.layout(), continuation);
     require_same_run(plan.complete, fingerprint(data.views.train), continuation, earlier->writer.layout());
-    if (!continuation.result.is_null()) {
-      return {continuation.result, continuation.result["status"] == "diverged"};
-    }
   }
+  Beginning beginning;
+  if (earlier) beginning = {earlier->continuation.result, earlier->continuation.checkpoint};
+  if (group != nullptr) {
+    agree_on_run(*group, plan, data, environment.sharing.sums);
+    beginning = share(*group, std::move(beginning));
+  }
+  if (!beginning.result.is_null()) return {beginning.result, beginning.result["status"] == "diverged"};
 
   require_revision(plan);
   Run run(plan, data, environment);
@@ -128,10 +135,10 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   const std::string config_toml = to_toml(plan.complete);
   Json about_us = provenance(environment.device.str());
   about_us["data"] = dataset.verified;
+  if (beginning.checkpoint) run.restore(*beginning.checkpoint, RunLayout{config.out}.checkpoint().string());
   if (earlier) {
     const Continuation& continuation = earlier->continuation;
     const RunLayout& layout = earlier->writer.layout();
-    if (continuation.checkpoint) run.restore(*continuation.checkpoint, layout.checkpoint().string());
     const bool has_own_kernels = plan.network.kernels != Kernels::kAten;
     tell(continuation, describe_differences(layout, about_us, has_own_kernels), run);
     writer.emplace(std::move(earlier->writer));
@@ -140,7 +147,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
       writer->drop_status();
     }
     writer->resume(config_toml, about_us, continuation.records);
-  } else if (!config.out.empty()) {
+  } else if (has_directory && !config.out.empty()) {
     using Leftover = RunWriter::Leftover;
     writer.emplace(config.out);
     writer->begin(config_toml, about_us, environment.is_resuming ? Leftover::kReplace : Leftover::kRefuse);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -32,17 +33,37 @@ int exit_code_of(int status) {
 
 enum class Group { kSame, kOwn };
 
+/// As exec takes them: with a null behind them.
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// This program's environment with `variables` in place of those of the same names.
+std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
+  std::vector<std::string> result = variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string variable = *each;
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    const bool is_replaced = std::any_of(variables.begin(), variables.end(),
+                                         [&](const std::string& own) { return own.starts_with(name); });
+    if (!is_replaced) result.push_back(variable);
+  }
+  return result;
+}
+
 /// Starts the command with these actions, which are used up; an errno when it cannot.
 int spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, Group group,
-          pid_t& child) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+          pid_t& child, char* const* environment = environ) {
+  const std::vector<char*> arguments = pointers_to(command);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   if (group == Group::kOwn) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int problem = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  const int problem =
+      posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return problem;
@@ -99,6 +120,19 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
   }
 }
 
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::vector<std::string>& variables) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  const std::vector<std::string> environment = environment_with(variables);
+  const int problem = spawn(command, actions, Group::kOwn, pid_, pointers_to(environment).data());
+  if (problem != 0) {
+    throw Error("cannot start a program",
+                {command.front(), std::strerror(problem), "check that it is installed"}, Error::kFailure);
+  }
+}
+
 ChildProcess::~ChildProcess() {
   if (exit_code()) return;
   ::kill(pid_, SIGKILL);
@@ -114,7 +148,10 @@ void ChildProcess::send(int signal) {
 std::optional<int> ChildProcess::exit_code() {
   if (exit_code_) return exit_code_;
   int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) == pid_) exit_code_ = exit_code_of(status);
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+    exit_code_ = exit_code_of(status);
+    was_killed_ = WIFSIGNALED(status);
+  }
   return exit_code_;
 }
 

@@ -26,12 +26,17 @@ class ChildProcess {
   /// Found on PATH, without a shell; what it prints is appended to `log`. It is in a process group of its
   /// own, so that a terminal's Ctrl-C reaches this program alone, which then decides.
   ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
+  /// The same, but it prints where this program prints. `variables`, NAME=VALUE, go on top of this program's
+  /// environment.
+  ChildProcess(const std::vector<std::string>& command, const std::vector<std::string>& variables);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   /// The exit code (128 and the signal's number for a killed one) once it has ended.
   std::optional<int> exit_code();
+  /// Whether a signal ended it, and not it itself.
+  bool was_killed() const { return was_killed_; }
   int id() const { return pid_; }
   /// Sends it a signal, if it still runs.
   void send(int signal);
@@ -39,6 +44,7 @@ class ChildProcess {
  private:
   int pid_ = 0;
   std::optional<int> exit_code_;
+  bool was_killed_ = false;
 };
 
 }  // namespace batchplus

@@ -6,84 +6,20 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
 
 #include "kernels/processor.h"
 #include "kernels/revision.h"
-#include "networks/registry.h"
-#include "run/run.h"
-#include "support/image_files.h"
+#include "support/golden_runs.h"
 #include "support/machine.h"
-#include "support/scratch.h"
 #include "support/threads.h"
-#include "util/file.h"
-#include "util/text.h"
 
 namespace batchplus {
 namespace {
 
-const std::string kFile = std::string(BATCHPLUS_SOURCE_DIR) + "/tests/fixtures/golden_weights.json";
-
-struct GoldenRun {
-  std::string name;
-  RunConfig config;
-};
-
-/// "resnet20:width=4"
-std::string small_form(const NetworkInfo& info) {
-  std::vector<std::string> settings;
-  for (const auto& [key, value] : info.small) settings.push_back(key + "=" + std::to_string(value));
-  return settings.empty() ? info.name : info.name + ":" + join(settings, ",");
-}
-
-/// Fifty small pictures with labels, which load in a moment.
-const std::filesystem::path& data_directory() {
-  static const testing::Scratch scratch;
-  static const bool is_written = [] {
-    testing::write_cifar10(scratch / "cifar-10-batches-bin", 10);
-    return true;
-  }();
-  EXPECT_TRUE(is_written);
-  return scratch.path();
-}
-
-/// Eight inner steps or so, with BatchNorm, dropout, augmentation, weight decay and a schedule.
-RunConfig short_config(const NetworkInfo& info) {
-  RunConfig config;
-  config.dataset = "cifar10";
-  config.data_dir = data_directory().string();
-  config.train_limit = 40;
-  config.test_limit = 8;
-  config.inner_batch = 10;
-  config.epochs = 2;
-  config.lr = 0.05;
-  config.augment = "standard";
-  config.weight_decay = 5e-4;
-  config.schedule = "cosine";
-  config.seed = 3;
-  config.model = small_form(info);
-  if (info.dropout) config.dropout = 0.3;
-  return config;
-}
-
-std::vector<GoldenRun> golden_runs() {
-  std::vector<GoldenRun> runs;
-  for (const NetworkInfo& info : networks()) {
-    for (const char* method : {"sgd", "nag", "bp-svrg"}) {
-      for (const char* kernels : {"fast", "direct"}) {
-        RunConfig config = short_config(info);
-        config.method = method;
-        config.kernels = kernels;
-        runs.push_back({config.model + ", " + method + ", " + kernels, config});
-      }
-    }
-    if (!info.has_normalization) continue;
-    RunConfig config = short_config(info);
-    config.normalization = "group";
-    runs.push_back({config.model + ", group, " + config.method + ", " + config.kernels, config});
-  }
-  return runs;
-}
+using testing::golden_runs;
+using testing::GoldenRun;
+using testing::kGoldenFile;
+using testing::short_config;
 
 std::string weights_of(const RunConfig& config, int threads) {
   const testing::WithThreads with(threads);
@@ -98,10 +34,11 @@ TEST(GoldenWeights, AreThoseOfEveryMachine) {
   if (std::getenv("BATCHPLUS_WRITE_GOLDEN") != nullptr) {
     Json weights;
     for (const GoldenRun& run : runs) weights[run.name] = weights_of(run.config, 1);
-    write_file_atomically(kFile, Json{{"revision", kernels::kRevision}, {"weights", weights}}.dump(1) + "\n");
-    FAIL() << "written: " << kFile;
+    write_file_atomically(kGoldenFile,
+                          Json{{"revision", kernels::kRevision}, {"weights", weights}}.dump(1) + "\n");
+    FAIL() << "written: " << kGoldenFile;
   }
-  const Json golden = Json::parse(read_file(kFile));
+  const Json golden = Json::parse(read_file(kGoldenFile));
   ASSERT_EQ(golden["revision"], kernels::kRevision);
   ASSERT_EQ(golden["weights"].size(), runs.size());
   // Every run with another number of threads than the one before.

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "checkpoint/checkpoint.h"
+#include "config/run_config.h"
+#include "group/group.h"
+#include "run/run_data.h"
+
+namespace batchplus {
+
+/// The config of all ranks: that of rank 0, which may have read it in the run's directory. An Error that
+/// names a rank which was asked for something else. Where files are may differ.
+RunConfig agree_on_config(Group& group, const RunConfig& asked, const RunConfig& config);
+
+/// An Error that names a rank with another program, config, data or way to add gradients up than rank 0.
+void agree_on_run(Group& group, const RunPlan& plan, const RunData& data, kernels::SampleShare::Sums sums);
+
+/// What a run goes on from.
+struct Beginning {
+  /// The result of a run that has ended already; else null.
+  Json result = nullptr;
+  std::optional<Checkpoint> checkpoint = std::nullopt;
+};
+
+/// That of rank 0, which alone has the run's directory.
+Beginning share(Group& group, Beginning own);
+
+}  // namespace batchplus
