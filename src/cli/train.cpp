@@ -161,7 +161,7 @@ int train_here(const TrainCommand& command, const GlobalOptions& options, Group*
 int run_train(const TrainCommand& command, const GlobalOptions& options) {
   const std::optional<Membership> membership = membership_of(command.group);
   if (is_launching(command.group, membership))
-    return launch(command.group, options, !asked_config(command).out.empty());
+    return launch(command.group, !asked_config(command).out.empty());
   watch_stop_signals(SecondSignal::kExits);
   if (!membership || membership->size == 1) return train_here(command, options, nullptr);
   stop_with_parent();

@@ -38,28 +38,17 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-/// What is started meanwhile runs on these cores.
-class PinnedScope {
- public:
-  explicit PinnedScope(const std::vector<int>& cores) {
-    ::sched_getaffinity(0, sizeof before_, &before_);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(core, &set);
-    if (!cores.empty()) ::sched_setaffinity(0, sizeof set, &set);
-  }
-  ~PinnedScope() { ::sched_setaffinity(0, sizeof before_, &before_); }
-  PinnedScope(const PinnedScope&) = delete;
-  PinnedScope& operator=(const PinnedScope&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
+/// This thread, and those that it starts from now on, run on these cores.
+void pin_to(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+}
 
 /// The share of a rank; with more ranks than cores they take turns.
 std::vector<int> cores_of(const std::vector<int>& cores, int rank, int size) {
   const auto count = static_cast<int>(cores.size());
-  if (count == 0) return {};
   if (count < size) return {cores[static_cast<size_t>(rank % count)]};
   return {cores.begin() + count * rank / size, cores.begin() + count * (rank + 1) / size};
 }
@@ -80,15 +69,9 @@ std::vector<std::string> own_command(bool is_resuming) {
 /// The processes of one attempt.
 class Attempt {
  public:
-  Attempt(const GroupOptions& options, const GlobalOptions& global, int number, bool is_resuming)
-      : options_(options) {
-    const std::vector<int> cores = usable_cores();
+  Attempt(const GroupOptions& options, int number, bool is_resuming) : options_(options) {
     const std::vector<std::string> command = own_command(is_resuming);
     for (int rank = 0; rank < options.processes; ++rank) {
-      const std::vector<int> own = cores_of(cores, rank, options.processes);
-      // Somebody who wants more threads than that must not have them on the same cores.
-      const bool is_pinned = global.threads <= static_cast<int>(own.size());
-      const PinnedScope pinned(is_pinned ? own : cores);
       children_.push_back(
           std::make_unique<ChildProcess>(command, to_variables({.rank = rank,
                                                                 .size = options.processes,
@@ -204,10 +187,10 @@ bool is_launching(const GroupOptions& options, const std::optional<Membership>& 
   return options.processes > 1 && !membership;
 }
 
-int launch(const GroupOptions& options, const GlobalOptions& global, bool has_directory) {
+int launch(const GroupOptions& options, bool has_directory) {
   watch_stop_signals(SecondSignal::kIsCounted);
   for (int number = 0;; ++number) {
-    Attempt attempt(options, global, number, number > 0 && has_directory);
+    Attempt attempt(options, number, number > 0 && has_directory);
     attempt.wait();
     attempt.tell_who_was_killed();
     if (number >= options.restarts || !attempt.is_worth_another()) return attempt.exit_code();
@@ -217,12 +200,17 @@ int launch(const GroupOptions& options, const GlobalOptions& global, bool has_di
 
 std::unique_ptr<Group> join(const GroupOptions& options, const Membership& membership,
                             const GlobalOptions& global) {
-  const auto cores = static_cast<int>(usable_cores().size());
-  const auto all_cores = static_cast<int>(std::thread::hardware_concurrency());
-  // A launcher that pins its processes has divided the cores already.
-  if (global.threads == 0 && membership.local_size > 1 && cores == all_cores)
-    at::set_num_threads(std::max(1, cores / membership.local_size));
-  return join_group(membership, std::chrono::milliseconds(std::llround(options.timeout_seconds * 1000)));
+  auto group =
+      join_group(membership, std::chrono::milliseconds(std::llround(options.timeout_seconds * 1000)));
+  const std::vector<int> cores = usable_cores();
+  const bool is_pinned_already = cores.size() < std::thread::hardware_concurrency();
+  if (membership.local_size == 1 || is_pinned_already || cores.empty()) return group;
+  // Only now, so that the thread that serves the sockets is not bound to the same core.
+  const std::vector<int> own = cores_of(cores, membership.local_rank, membership.local_size);
+  const auto threads = static_cast<int>(own.size());
+  if (global.threads <= threads) pin_to(own);
+  if (global.threads == 0) at::set_num_threads(threads);
+  return group;
 }
 
 Sums sums_of(const GroupOptions& options, int processes) {

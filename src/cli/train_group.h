@@ -32,9 +32,10 @@ bool is_launching(const GroupOptions& options, const std::optional<Membership>& 
 
 /// Starts the processes with the arguments of this one, waits for them, and starts them again after a failure
 /// as often as the options allow. Returns the exit code.
-int launch(const GroupOptions& options, const GlobalOptions& global, bool has_directory);
+int launch(const GroupOptions& options, bool has_directory);
 
-/// Joins the others. Threads are divided among the processes of a machine, unless somebody has chosen.
+/// Joins the others. The cores of a machine are divided among its processes, unless the launcher has done so;
+/// so are the threads, unless somebody has chosen.
 std::unique_ptr<Group> join(const GroupOptions& options, const Membership& membership,
                             const GlobalOptions& global);
 
