@@ -33,7 +33,7 @@ Measurer::Measurer(Subject subject, MeasureOptions options, MeasureProgress prog
   }
   const auto shape = subject_.train.set.images.sizes();
   constexpr int64_t kFew = 2;
-  // Hessian products are libtorch's.
+  // An upper bound for both: own kernels keep less.
   const KernelsInScope by_aten(*subject_.model.module, Kernels::kAten);
   activation_bytes_ =
       static_cast<double>(measure_activation_bytes(subject_.model, kFew, shape[1], shape[2])) / kFew;
