@@ -117,16 +117,15 @@ def compare_with_training(options, name):
     worker = worker_for(options, name)
     count = warm_up(lambda steps: worker.seconds("training", steps), 1, seconds=0.1)
     kinds = ["gradient", "norms", "product"]
-    contestants = {what: lambda what=what: worker.seconds(what, count) / count
-                   for what in ["training", *kinds, *("libtorch-" + kind for kind in kinds)]}
+    rivals = [] if options.without_libtorch else ["libtorch-" + kind for kind in kinds]
+    contestants = {what: lambda what=what: worker.seconds(what, count) / count for what in ["training", *kinds, *rivals]}
     interleave(contestants, 1)
     rounds = interleave(contestants, options.rounds)
     seconds = statistics.median(r["training"] for r in rounds)
     print(f"  {name}: a training gradient takes {1000 * seconds:.1f} ms, {peak_of_worker(options, name, 'training'):.0f} MiB")
-    for kind in kinds:
-        ours, libtorchs = ([r[what] / r["training"] for r in rounds] for what in (kind, "libtorch-" + kind))
-        print(f"    {kind}: {spread(ours, 2)}, {peak_of_worker(options, name, kind):.0f} MiB; by libtorch {spread(libtorchs, 2)},"
-              f" {peak_of_worker(options, name, 'libtorch-' + kind):.0f} MiB", flush=True)
+    for what in kinds + rivals:
+        quotients = [r[what] / r["training"] for r in rounds]
+        print(f"    {what}: {spread(quotients, 2)}, {peak_of_worker(options, name, what):.0f} MiB", flush=True)
     worker.close()
 
 
@@ -161,6 +160,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--networks", default="mlp,smallcnn,resnet20,resnet32,vgg11,densenet")
+    parser.add_argument("--without-libtorch", action="store_true", help="do not measure the same by libtorch's kernels")
     parser.add_argument("--pytorch", default="vgg11,resnet32,densenet", help="networks to compare with PyTorch")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
