@@ -36,7 +36,8 @@ void write_pictures(const fs::path& folder) {
         const fs::path path = folder / part / (is_bright ? "bright" : "dark") / fmt::format("{}.png", i);
         make_directories(path.parent_path());
         write_file_atomically(
-            path, encode_png({side, side, std::vector<uint8_t>(static_cast<size_t>(3 * side * side), value)}));
+            path,
+            encode_png({side, side, std::vector<uint8_t>(static_cast<size_t>(3 * side * side), value)}));
       }
     }
   }
@@ -45,10 +46,9 @@ void write_pictures(const fs::path& folder) {
 TEST(Places, ARunOnARelativeFolderGoesOnFromAnotherDirectory) {
   const Scratch scratch;
   write_pictures(scratch / "here" / "pictures");
-  const std::vector<std::string> train = {"train",   "--dataset",     "folder:pictures", "--inner-batch",
-                                          "4",       "--epochs",      "2",               "--out",
-                                          "run",     "--threads",     "1",               "--quiet",
-                                          "--json"};
+  const std::vector<std::string> train = {
+      "train",     "--dataset", "folder:pictures", "--inner-batch", "4", "--epochs", "2", "--out", "run",
+      "--threads", "1",         "--quiet",         "--json"};
   const auto first = result_of(batchplus_in(scratch / "here", train));
   make_directories(scratch / "there");
   const auto extended =
@@ -78,10 +78,9 @@ TEST(Places, AReportOfSeveralRunsReplacesNothingUnasked) {
 
 TEST(Places, WithoutAHomeDatasetsAreNotPutIntoTheWorkingDirectory) {
   const Scratch scratch;
-  const ProcessResult list =
-      run_process({"env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "-u", "BATCHPLUS_DATA", BATCHPLUS_PROGRAM,
-                   "data", "list"},
-                  scratch.path());
+  const ProcessResult list = run_process({"env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "-u", "BATCHPLUS_DATA",
+                                          BATCHPLUS_PROGRAM, "data", "list"},
+                                         scratch.path());
   EXPECT_EQ(list.exit_code, 2) << list.output;
   EXPECT_THAT(list.output, HasSubstr("$HOME"));
   EXPECT_THAT(list.output, HasSubstr("--data-dir"));
