@@ -65,6 +65,7 @@ TEST(Places, AReportOfSeveralRunsReplacesNothingUnasked) {
     result_of(batchplus_in(scratch.path(), {"train", "--train-limit", "256", "--epochs", "1", "--seed", seed,
                                             "--out", seed, "--quiet", "--json"}));
   }
+  make_directories(scratch / "report");
   write_file_atomically(scratch / "report" / "mine.txt", "notes");
   const ProcessResult refused = batchplus_in(scratch.path(), {"report", "1", "2"});
   EXPECT_EQ(refused.exit_code, 2) << refused.output;
