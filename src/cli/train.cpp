@@ -11,6 +11,7 @@
 #include "data/registry.h"
 #include "run/run.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
 
@@ -61,8 +62,11 @@ void require_something_to_train(const TrainCommand& command, const RunLayout& la
 /// The config that the options give. To resume, they stand above what the run itself says, so that --out
 /// alone is enough and what is given besides can be compared.
 RunConfig config_of(const TrainCommand& command) {
+  // Read once: it may come through a pipe.
+  const std::string& file = command.config_file;
+  const std::string text = file.empty() ? "" : read_text(file);
   RunConfig asked;
-  if (!command.config_file.empty()) read_config_file(asked, command.config_file);
+  parse_config(asked, text, file);
   command.overrides.apply(asked);
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
@@ -74,7 +78,7 @@ RunConfig config_of(const TrainCommand& command) {
   // A run directory may come from anywhere: it does not say where else to write.
   config.save_weights.clear();
   const std::string dataset_of_run = config.dataset;
-  if (!command.config_file.empty()) read_config_file(config, command.config_file);
+  parse_config(config, text, file);
   command.overrides.apply(config);
   if (config.dataset != dataset_of_run) config.dataset = absolute_dataset(config.dataset);
   config.out = asked.out;

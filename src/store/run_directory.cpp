@@ -32,6 +32,11 @@ bool has_ended(const Json& status) {
   return status["status"] == "done" || status["status"] == "diverged";
 }
 
+std::vector<fs::path> RunLayout::files() const {
+  return {config(),     provenance(),          metrics(), status(),
+          checkpoint(), previous_checkpoint(), weights(), lock()};
+}
+
 bool RunLayout::holds_run() const {
   return fs::exists(status()) || fs::exists(checkpoint()) || fs::exists(previous_checkpoint());
 }
@@ -57,6 +62,8 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
     throw Error("the directory already holds a run",
                 {"out", layout_.root.string(), "name another directory, or go on with this run by {resume}"});
   }
+  // A run that cannot write one of its files does not begin with the others.
+  for (const fs::path& file : layout_.files()) require_replaceable(file, "");
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");

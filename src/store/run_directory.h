@@ -32,6 +32,9 @@ struct RunLayout {
   std::filesystem::path weights() const { return root / "weights.pt"; }
   std::filesystem::path lock() const { return root / "lock"; }
 
+  /// All files above.
+  std::vector<std::filesystem::path> files() const;
+
   /// Whether a run has begun here.
   bool holds_run() const;
 };
