@@ -44,7 +44,14 @@ std::vector<CheckedPath> check_paths(const CheckCommand& command) {
   for (const fs::path path : command.paths) {
     const SweepDirectory sweep{path};
     if (fs::exists(sweep.description())) all.push_back(check_description(sweep));
-    for (const fs::path& run : find_runs({path})) {
+    std::vector<fs::path> runs;
+    try {
+      runs = find_runs({path});
+    } catch (const Error& problem) {
+      // The others are checked all the same.
+      all.push_back({path, "unknown", {problem.summary()}});
+    }
+    for (const fs::path& run : runs) {
       RunCheck checked = check_run(RunLayout{run});
       all.push_back({run, checked.status, std::move(checked.problems)});
     }

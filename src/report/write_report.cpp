@@ -27,7 +27,10 @@ void require_a_finished_run(const Comparison& comparison) {
   }
   std::vector<std::string> seen = {fmt::format("{} runs", all)};
   seen.insert(seen.end(), comparison.notes.begin(), comparison.notes.end());
-  throw Error("no run has finished", {comparison.name, join(seen, "; "), "run the sweep first"});
+  const bool is_sweep = !comparison.scale.empty();
+  throw Error("no run has finished",
+              {is_sweep ? "" : comparison.cells.front().runs.front().directory.string(), join(seen, "; "),
+               is_sweep ? "run the sweep first" : "wait for it, or go on with it by 'batchplus train'"});
 }
 
 /// An earlier report is replaced; anything else is left alone.

@@ -95,6 +95,12 @@ bool has_ended(const Json& status);
 /// What a status says of the run and not of its files: the result as the program prints it.
 Json result_of(Json status);
 
+/// metrics.jsonl as `status` vouches for it; an Error when it is damaged, or missing while it has records.
+std::string read_records(const RunLayout& layout, const Json& status);
+
+/// provenance.json; an Error when it is damaged.
+Json read_provenance(const RunLayout& layout);
+
 /// The config.toml that status.json vouches for; an Error when either is damaged.
 std::string read_config(const RunLayout& layout);
 

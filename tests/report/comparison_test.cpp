@@ -191,6 +191,23 @@ TEST(Arrange, LeavesDamagedRunsOutAndNamesThem) {
                {"no run can be read", "2/config.toml", "4/status.json"});
 }
 
+// Whichever comes first: a damaged copy neither stands in for the whole one nor goes unnamed.
+TEST(Arrange, OfARunAndADamagedCopyTheWholeOneCounts) {
+  for (const std::string damaged : {"a", "b"}) {
+    const Scratch scratch;
+    write_run(scratch / "a", {.more_result = {{"weights_sha256", "11"}}});
+    fs::copy(scratch / "a", scratch / "b", fs::copy_options::recursive);
+    append_bytes(scratch / damaged / "metrics.jsonl", "{}\n");
+    Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+    read_runs(comparison);
+    ASSERT_EQ(comparison.cells[0].runs.size(), 1U);
+    EXPECT_EQ(comparison.cells[0].runs[0].id, damaged == "a" ? "b" : "a");
+    EXPECT_EQ(comparison.cells[0].count_done(), 1U);
+    EXPECT_THAT(comparison.notes, ElementsAre(AllOf(HasSubstr("left out, because it is damaged"),
+                                                    HasSubstr(damaged + "/metrics.jsonl"))));
+  }
+}
+
 TEST(Arrange, CutsLongValuesShort) {
   const Scratch scratch;
   const std::string long_text = "0.47336489342157123,0.4465";

@@ -306,6 +306,7 @@ TEST_F(ResumeTest, ACheckNamesEveryFileThatIsNotAsItWasWritten) {
   EXPECT_THAT(problems_without("config.toml"), ElementsAre(HasSubstr("config.toml: cannot open file")));
   EXPECT_THAT(problems_without("metrics.jsonl"), ElementsAre("metrics.jsonl: it is missing"));
   EXPECT_THAT(problems_without("weights.pt"), ElementsAre("weights.pt: it is missing"));
+  EXPECT_THAT(problems_without("provenance.json"), ElementsAre("provenance.json: it is missing"));
   EXPECT_THAT(problems_without("checkpoint.pt"), ElementsAre()) << "a run that is done needs none";
   fs::remove(run / "weights.pt");
   fs::remove(run / "metrics.jsonl");

@@ -52,6 +52,21 @@ TEST(RunDirectory, BeginsNothingWhereOneOfItsFilesIsALink) {
   }
 }
 
+// What it says of a file is what `check` says.
+TEST(RunDirectory, SaysWhatIsMissingAndWhatIsDamaged) {
+  const Scratch scratch;
+  RunWriter writer(scratch / "run", "", Json::object());
+  writer.record({{"epoch", 1}});
+  writer.set_status("done", Json::object());
+  fs::rename(scratch / "run" / "metrics.jsonl", scratch / "aside");
+  expect_error([&] { read_run(scratch / "run"); }, {"it is missing", "metrics.jsonl"});
+  fs::rename(scratch / "aside", scratch / "run" / "metrics.jsonl");
+  write_file_atomically(scratch / "run" / "provenance.json", "{");
+  expect_error([&] { read_run(scratch / "run"); }, {"not valid JSON", "provenance.json"});
+  fs::remove(scratch / "run" / "provenance.json");
+  expect_error([&] { read_run(scratch / "run"); }, {"it is missing", "provenance.json"});
+}
+
 TEST(RunDirectory, NamesTheDamagedLine) {
   const Scratch scratch;
   RunWriter writer(scratch / "run", "", Json::object());
