@@ -6,6 +6,7 @@
 
 #include "report/at_loss.h"
 #include "report/figures.h"
+#include "report/mixed_inputs.h"
 #include "report/page.h"
 #include "report/result_tables.h"
 #include "util/clock.h"
@@ -52,6 +53,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
       if (!run.record) continue;
       for (const auto& item : run.record->provenance.items()) {
         const std::string key = item.key();
+        if (key == kInputs) continue;  // digests say nothing to a reader
         const Json& value = item.value();
         const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
         auto row =
@@ -174,6 +176,7 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
   require_own_directory(directory);
   read_runs(comparison);
+  note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
   ReportContent content;
   // Runs that were tried and not chosen say as much about metrics and gaps as the others.

@@ -80,7 +80,10 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   if (!history.is_object()) history = provenance;
   Json& resumed = history["resumed"];
   if (!resumed.is_array()) resumed = Json::array();
-  resumed.push_back(provenance);
+  Json ours = provenance;
+  // They are compared before, and stand there once.
+  if (history.contains(kInputs)) ours.erase(kInputs);
+  resumed.push_back(std::move(ours));
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), history.dump(2) + "\n");
   write_file_atomically(layout_.metrics(), records);

@@ -18,6 +18,10 @@ inline constexpr int kRunFormatVersion = 2;
 inline constexpr const char* kMetricsChecksum = "metrics_sha256";
 inline constexpr const char* kWeightsChecksum = "weights_sha256";
 
+/// Key of provenance.json that holds digests of what a run was given besides its config: `train`, `test` and
+/// `validation` samples, `init` weights. Runs from before have none.
+inline constexpr const char* kInputs = "inputs";
+
 /// Where the files of a run are. docs/run-directory.md describes each of them.
 struct RunLayout {
   std::filesystem::path root;

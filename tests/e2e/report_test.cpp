@@ -266,6 +266,12 @@ TEST(Report, SaysWhatIsMissing) {
   EXPECT_EQ(scale.exit_code, 2);
   EXPECT_THAT(scale.output, HasSubstr("did you mean 'laptop'?"));
   EXPECT_EQ(batchplus({"report", scratch / "nowhere"}).exit_code, 2);
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--set", "foo=bar"}, {"--scale", "nope"}, {"--runs", scratch / "whole"}}) {
+    const ProcessResult ignored = batchplus({"report", scratch / "whole", option[0], option[1]});
+    EXPECT_EQ(ignored.exit_code, 2) << option[0];
+    EXPECT_THAT(ignored.output, HasSubstr("only a spec has such an option\n  where: " + option[0]));
+  }
   EXPECT_EQ(batchplus({"report"}).exit_code, 2);
 }
 

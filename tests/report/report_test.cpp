@@ -196,6 +196,23 @@ TEST(Report, SaysTheStatisticsOfNormsInTablesFiguresAndPage) {
   }
 }
 
+// A mean over other data, or from other initial weights, is the mean of nothing.
+TEST(Report, NamesRunsThatWereGivenSomethingElse) {
+  const Scratch scratch;
+  const std::string init = "init = \"w.pt\"\n";
+  write_run(scratch / "runs/1", {.seed = 1, .more_config = init, .inputs = {{"test", "t"}, {"init", "a"}}});
+  write_run(scratch / "runs/2", {.seed = 2, .more_config = init, .inputs = {{"test", "t"}, {"init", "b"}}});
+  write_run(scratch / "runs/3", {.seed = 3, .more_config = init, .inputs = {{"test", "u"}, {"init", "a"}}});
+  write_run(scratch / "runs/4", {.seed = 4, .more_config = init});
+  write_run(scratch / "runs/5", {.seed = 1, .more_config = "test_limit = 10\n", .inputs = {{"test", "v"}}});
+  const WrittenReport report =
+      write_report(arrange_runs(find_runs({scratch / "runs"})), scratch / "report", false);
+  EXPECT_THAT(report.comparison.notes,
+              ::testing::UnorderedElementsAre(
+                  ::testing::AllOf(HasSubstr("other initial weights (w.pt)"), ::testing::EndsWith("runs/2")),
+                  ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
+}
+
 TEST(Report, ReplacesAnEarlierReportAndNothingElse) {
   Methods methods;
   const fs::path out = methods.scratch / "out";
