@@ -35,12 +35,18 @@ std::string optional_number(const Json& result, const char* key, const char* for
   return fmt::format(fmt::runtime(format), result[key].get<double>());
 }
 
+/// 2.385 and 40.
+std::string short_number(const Json& number) {
+  return fmt::format("{:.4g}", number.get<double>());
+}
+
 void print_result(const Json& result, const RunConfig& config) {
   fmt::print("{} on {}, {}: {} after {} epochs, {} inner steps, {} gradient evaluations, {}\n", config.method,
-             config.dataset, config.model, result["status"].get<std::string>(), result["epochs"].dump(),
-             result["inner_steps"].dump(), result["gradient_evaluations"].dump(),
-             format_duration(result["seconds"].get<double>()));
-  if (result["status"] == "interrupted") return;
+             config.dataset, config.model, result["status"].get<std::string>(),
+             short_number(result["epochs"]), result["inner_steps"].dump(),
+             result["gradient_evaluations"].dump(), format_duration(result["seconds"].get<double>()));
+  // Only a run that is done has weights, and is evaluated with them.
+  if (result["status"] != "done") return;
   fmt::print("train loss {}  accuracy {}%\n", optional_number(result, "train_loss", "{:.4f}"),
              optional_number(result, "train_accuracy", "{:.2f}"));
   fmt::print("test  loss {}  accuracy {}% (best {}%)\n", optional_number(result, "test_loss", "{:.4f}"),
@@ -112,7 +118,7 @@ void report_divergence(const Json& result, const RunConfig& config) {
 
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
   fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n", signal_name(outcome.signal),
-             outcome.result["epochs"].dump());
+             short_number(outcome.result["epochs"]));
   fmt::print(stderr, "  hint:  {}\n",
              config.out.empty() ? "with --out the run could have gone on from here"
                                 : fmt::format("go on with: batchplus train --resume --out {}", config.out));

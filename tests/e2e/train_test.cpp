@@ -200,6 +200,10 @@ TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   EXPECT_EQ(status["status"], "diverged");
   EXPECT_GE(status["inner_steps"], 1);
   EXPECT_EQ(read_file(scratch / "w.pt"), "good weights of an earlier run");
+  const ProcessResult told = batchplus({"train", "--train-limit", "640", "--lr", "1e20", "--quiet"});
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_THAT(told.output, ::testing::Not(HasSubstr("sha256"))) << "there are no weights";
+  EXPECT_THAT(told.output, ::testing::Not(HasSubstr("accuracy -")));
 }
 
 struct BadInput {
@@ -234,6 +238,13 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
       {{"--warmup-epochs", "2"}, "leaves no step of bp-svrg"},
       {{"--resume", "--out", std::string(300, 'x')}, "File name too long"},
       {{"--lr", "fast"}, "not a number"},
+      {{"--lr", "1e400"}, "too large"},
+      {{"--seed", "18446744073709551615"}, "too large"},
+      {{"--lr"}, "the option needs a value\n  where: --lr"},
+      {{"--coefficient", "linear:"}, "value: linear:"},
+      {{"--metrics", "gaps,"}, "value: gaps,"},
+      {{"--metrics", "all,gaps"}, "'all' stands alone"},
+      {{"--dataset", "folder:"}, "where: --dataset"},
       {{"--kernels", "atne"}, "did you mean 'aten'?"},
       {{"--method", "bpsvrg"}, "did you mean 'bp-svrg'?"},
       {{"--model", "mpl"}, "did you mean 'mlp'?"},
