@@ -158,6 +158,13 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
       if (is_better(*candidate, *best)) best = candidate;
     }
     best->is_chosen = true;
+    for (const ChoiceOutcome::Candidate& candidate : outcome.candidates) {
+      const bool is_tie = &candidate != &*best && candidate.score.n > 0 && !is_better(*best, candidate);
+      if (!is_tie) continue;
+      add_note(comparison,
+               fmt::format("{}: {} {} and {} did equally well, and the first counts", join(labels, ", "),
+                           comparison.choice_key, best->value, candidate.value));
+    }
     all.push_back(outcome);
   }
   const auto is_left_out = [&](const ComparedCell& cell) {

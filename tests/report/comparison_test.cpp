@@ -67,6 +67,18 @@ TEST(Comparison, TakesTheValueThatDidBestAndTheSameForItsFollower) {
   EXPECT_TRUE(outcomes[0].candidates[1].is_chosen);
 }
 
+TEST(Comparison, SaysWhenTwoValuesDidEquallyWell) {
+  Tried tried;
+  tried.add("BP-SVRG", "0.5", {{.seed = 1, .validation_accuracy = 60}});
+  tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 60}});
+  tried.add("BP-SVRG", "2.0", {{.seed = 1, .validation_accuracy = 50}});
+  read_runs(tried.comparison);
+  settle_choices(tried.comparison);
+  EXPECT_EQ(tried.comparison.cells[0].choice, "0.5");
+  EXPECT_THAT(tried.comparison.notes,
+              ElementsAre("BP-SVRG: lr 0.5 and 1.0 did equally well, and the first counts"));
+}
+
 TEST(Comparison, AValueThatDivergedIsTakenLast) {
   Tried tried;
   tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 80}, {.seed = 2, .status = "diverged"}});
