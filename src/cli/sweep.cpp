@@ -141,7 +141,12 @@ void report_failures(const Sweep& sweep) {
 
 /// The outcome in words or JSON; 0 when every run has a result.
 int conclude(const Sweep& sweep, const GlobalOptions& options) {
-  const SweepTally result = tally(sweep);
+  SweepTally result = tally(sweep);
+  const std::vector<MisplacedRun> misplaced = find_misplaced(sweep);
+  for (const MisplacedRun& row : misplaced) {
+    --result.counts[state_of(sweep.directory, row.run.id)];
+    ++result.counts[SweepState::kMisplaced];
+  }
   if (options.is_json) {
     Json json = {
         {"spec", sweep.spec.name}, {"scale", sweep.scale}, {"directory", sweep.directory.root.string()}};
@@ -152,7 +157,12 @@ int conclude(const Sweep& sweep, const GlobalOptions& options) {
                sweep.directory.root.string());
   }
   report_failures(sweep);
-  return result.is_finished() && result.count(SweepState::kFailed) == 0 ? 0 : Error::kFailure;
+  for (const auto& [run, differences] : misplaced) {
+    fmt::print(stderr, "misplaced: {}: {} holds another run: {}\n", describe(run),
+               sweep.directory.run(run.id).string(), differences);
+  }
+  const bool has_all = result.count(SweepState::kFailed) + result.count(SweepState::kMisplaced) == 0;
+  return result.is_finished() && has_all ? 0 : Error::kFailure;
 }
 
 /// 128 and the signal's number after one, else the code given.

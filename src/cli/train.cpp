@@ -11,6 +11,7 @@
 #include "data/registry.h"
 #include "run/run.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
 
@@ -34,12 +35,18 @@ std::string optional_number(const Json& result, const char* key, const char* for
   return fmt::format(fmt::runtime(format), result[key].get<double>());
 }
 
+/// 2.385 and 40.
+std::string short_number(const Json& number) {
+  return fmt::format("{:.4g}", number.get<double>());
+}
+
 void print_result(const Json& result, const RunConfig& config) {
   fmt::print("{} on {}, {}: {} after {} epochs, {} inner steps, {} gradient evaluations, {}\n", config.method,
-             config.dataset, config.model, result["status"].get<std::string>(), result["epochs"].dump(),
-             result["inner_steps"].dump(), result["gradient_evaluations"].dump(),
-             format_duration(result["seconds"].get<double>()));
-  if (result["status"] == "interrupted") return;
+             config.dataset, config.model, result["status"].get<std::string>(),
+             short_number(result["epochs"]), result["inner_steps"].dump(),
+             result["gradient_evaluations"].dump(), format_duration(result["seconds"].get<double>()));
+  // Only a run that is done has weights, and is evaluated with them.
+  if (result["status"] != "done") return;
   fmt::print("train loss {}  accuracy {}%\n", optional_number(result, "train_loss", "{:.4f}"),
              optional_number(result, "train_accuracy", "{:.2f}"));
   fmt::print("test  loss {}  accuracy {}% (best {}%)\n", optional_number(result, "test_loss", "{:.4f}"),
@@ -61,8 +68,11 @@ void require_something_to_train(const TrainCommand& command, const RunLayout& la
 /// The config that the options give. To resume, they stand above what the run itself says, so that --out
 /// alone is enough and what is given besides can be compared.
 RunConfig config_of(const TrainCommand& command) {
+  // Read once: it may come through a pipe.
+  const std::string& file = command.config_file;
+  const std::string text = file.empty() ? "" : read_text(file);
   RunConfig asked;
-  if (!command.config_file.empty()) read_config_file(asked, command.config_file);
+  parse_config(asked, text, file);
   command.overrides.apply(asked);
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
@@ -74,7 +84,7 @@ RunConfig config_of(const TrainCommand& command) {
   // A run directory may come from anywhere: it does not say where else to write.
   config.save_weights.clear();
   const std::string dataset_of_run = config.dataset;
-  if (!command.config_file.empty()) read_config_file(config, command.config_file);
+  parse_config(config, text, file);
   command.overrides.apply(config);
   if (config.dataset != dataset_of_run) config.dataset = absolute_dataset(config.dataset);
   config.out = asked.out;
@@ -108,7 +118,7 @@ void report_divergence(const Json& result, const RunConfig& config) {
 
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
   fmt::print(stderr, "batchplus: interrupted by {} after {} epochs\n", signal_name(outcome.signal),
-             outcome.result["epochs"].dump());
+             short_number(outcome.result["epochs"]));
   fmt::print(stderr, "  hint:  {}\n",
              config.out.empty() ? "with --out the run could have gone on from here"
                                 : fmt::format("go on with: batchplus train --resume --out {}", config.out));

@@ -105,6 +105,20 @@ const SpecScale& find_scale(const Spec& spec, const std::string& name) {
   return find_row(spec.scales, name, "scale of this spec", "scale");
 }
 
+void require_own_keys(const Spec& spec) {
+  const auto check = [&](const SpecSettings& settings) {
+    for (const SpecSetting& setting : settings.config) {
+      const std::string owner = owner_of(spec, setting.key);
+      if (owner.empty()) continue;
+      throw Error("another part of the spec says what this key is, cell by cell",
+                  {setting.where, setting.text,
+                   fmt::format("{} sets it; change it there, or make an axis value of it", owner)});
+    }
+  };
+  for (const SpecOverride& change : spec.overrides) check(change.settings);
+  for (const SpecScale& scale : spec.scales) check(scale.settings);
+}
+
 void set_everywhere(Spec& spec, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
@@ -131,7 +145,7 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     return;
   }
   keys.emplace_back(kRepeats);
-  throw Error("unknown key", {"set", setting.key, suggest_name(setting.key, keys)});
+  throw Error("unknown key", {"set", setting.key, suggest_key(setting.key, keys)});
 }
 
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {

@@ -106,6 +106,8 @@ const SampleGradientNorms& Measurer::norms(int64_t samples, BatchNorm::Statistic
                                     {.chunk = chunk_for(kNormsActivations), .on_samples = on_samples});
   auto measured = measure_sample_gradients(objective, {.statistics = statistics});
   notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
+  if (samples == 1)
+    notes.emplace_back("the gradient of one sample has no variance: what comes of it is zero");
   return norms_.emplace(key, std::move(measured)).first->second;
 }
 

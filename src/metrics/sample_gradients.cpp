@@ -173,6 +173,11 @@ double SampleGradientNorms::mean_squared_norm() const {
   return squared_norms.mean().item<double>();
 }
 
+double SampleGradientNorms::variance() const {
+  if (losses.numel() == 1) return 0;
+  return std::max(0.0, mean_squared_norm() - gradient.square().sum(torch::kFloat64).item<double>());
+}
+
 SampleGradientNorms measure_sample_gradients(const ObjectiveFunction& objective,
                                              const SampleGradientOptions& options) {
   torch::nn::Module& module = *objective.model().module;

@@ -118,7 +118,7 @@ std::string runs_of(const Comparison& comparison, const ComparedCell& cell, cons
           "<tr><td>{}</td><td class=\"missing\">{}</td><td class=\"number\">-</td><td "
           "class=\"number\">-"
           "</td><td class=\"number\">-</td><td class=\"number\">-</td><td>{}</td></tr>\n",
-          run.seed, run.damage.empty() ? "not finished" : "damaged", escape_html(run.id));
+          run.seed, run.damage.empty() ? "not finished" : "left out", escape_html(run.id));
       continue;
     }
     const StoredRun& record = *run.record;

@@ -6,6 +6,7 @@
 
 #include "report/at_loss.h"
 #include "report/figures.h"
+#include "report/mixed_inputs.h"
 #include "report/page.h"
 #include "report/result_tables.h"
 #include "util/clock.h"
@@ -27,7 +28,10 @@ void require_a_finished_run(const Comparison& comparison) {
   }
   std::vector<std::string> seen = {fmt::format("{} runs", all)};
   seen.insert(seen.end(), comparison.notes.begin(), comparison.notes.end());
-  throw Error("no run has finished", {comparison.name, join(seen, "; "), "run the sweep first"});
+  const bool is_sweep = !comparison.scale.empty();
+  throw Error("no run has finished",
+              {is_sweep ? "" : comparison.cells.front().runs.front().directory.string(), join(seen, "; "),
+               is_sweep ? "run the sweep first" : "wait for it, or go on with it by 'batchplus train'"});
 }
 
 /// An earlier report is replaced; anything else is left alone.
@@ -49,6 +53,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
       if (!run.record) continue;
       for (const auto& item : run.record->provenance.items()) {
         const std::string key = item.key();
+        if (key == kInputs) continue;  // digests say nothing to a reader
         const Json& value = item.value();
         const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
         auto row =
@@ -171,6 +176,7 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
   require_own_directory(directory);
   read_runs(comparison);
+  note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
   ReportContent content;
   // Runs that were tried and not chosen say as much about metrics and gaps as the others.

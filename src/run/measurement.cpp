@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "config/compare_configs.h"
+#include "config/config_fields.h"
+#include "config/config_toml.h"
 #include "networks/weight_file.h"
 #include "run/implicit_training.h"
 #include "run/run_data.h"
@@ -38,15 +42,68 @@ std::vector<std::pair<std::string, double>> layer_means(const SampleGradientNorm
   return layers;
 }
 
+/// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
                  const SampleGradientNorms* norms) {
   make_directories(folder);
+  for (const char* table : {"sample_norms.csv", "layer_norms.csv"}) {
+    require_replaceable(folder / table, "");
+    std::filesystem::remove(folder / table);
+  }
   write_file_atomically(folder / "measure.json", result.json.dump(1) + "\n");
   if (norms == nullptr) return;
   write_file_atomically(folder / "sample_norms.csv", sample_table(*norms));
   std::string layers = "layer,mean_squared_gradient_norm\n";
   for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
   write_file_atomically(folder / "layer_norms.csv", layers);
+}
+
+/// Whether the samples are those of the run: the options that choose them are.
+bool has_samples_of(const RunConfig& run, const RunConfig& config) {
+  const ConfigValues values = result_values(run);
+  const auto differences = find_differences(values, config);
+  return std::none_of(differences.begin(), differences.end(), [](const ConfigDifference& difference) {
+    static const std::set<std::string> kChoosing = {"dataset",    "train_limit", "test_limit",
+                                                    "validation", "split_seed",  "sampling"};
+    return kChoosing.contains(difference.key);
+  });
+}
+
+/// A run is measured on the samples that it was trained on, unless others were asked for.
+void require_samples_of_run(const RunConfig& config, const MeasureRequest& request, const Json& inputs) {
+  if (request.run.empty()) return;
+  const RunLayout layout{request.run};
+  const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
+  if (!has_samples_of(run, config)) return;
+  require_same_inputs(recorded_inputs(layout), inputs, config,
+                      "restore the files, or measure on these by {weights}, {model} and {dataset}");
+}
+
+/// What was measured, so that a file of numbers says whose they are.
+Json subject_of(const RunConfig& config, const MeasureRequest& request, const std::string& weights_hash,
+                const Json& inputs) {
+  Json subject = {{"weights", std::filesystem::absolute(request.weights).string()},
+                  {"weights_sha256", weights_hash},
+                  {"model", config.model},
+                  {"dataset", config.dataset},
+                  {"inputs", inputs}};
+  if (!request.run.empty()) subject["run"] = std::filesystem::absolute(request.run).string();
+  return subject;
+}
+
+/// Options that say how the weights are trained enter the implicit penalties alone.
+void require_read(const RunConfig& config, const MeasureRequest& request, bool has_penalties) {
+  if (has_penalties) return;
+  static const std::set<std::string> kOfTraining = {"method", "coefficient", "update_rule", "momentum",
+                                                    "outer_batch"};
+  for (const ConfigField& field : config_fields()) {
+    const auto& given = request.given_keys;
+    const bool is_given = std::find(given.begin(), given.end(), field.key) != given.end();
+    if (!is_given || !kOfTraining.contains(field.key)) continue;
+    throw Error("for these quantities the option changes nothing",
+                {field.key, field.get(config),
+                 fmt::format("leave it out, or measure {} too", kImplicitRegularizationGroup)});
+  }
 }
 
 /// The learning rate that was asked for, or that of the run's last outer batch, or the config's.
@@ -75,16 +132,19 @@ ImplicitTraining training_of(const RunConfig& config, const MeasureRequest& requ
 
 MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& request) {
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "quantities");
+  const bool has_penalties =
+      std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end();
+  require_read(config, request, has_penalties);
   StateDictFile weights = read_weight_file(request.weights);
+  const std::string weights_hash = weights_sha256(to_tensors(weights));
   if (!request.run.empty()) {
-    require_checksum(read_status(RunLayout{request.run}), kWeightsChecksum,
-                     weights_sha256(to_tensors(weights)), request.weights);
+    require_checksum(read_status(RunLayout{request.run}), kWeightsChecksum, weights_hash, request.weights);
   }
   MeasureOptions options = resolve_measuring(config);
   const DatasetInfo info = find_dataset(config.dataset);
   const Dataset dataset = load_dataset(config, info);
   const DataPlan plan = resolve_data(config, describe(info, dataset));
-  if (std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end()) {
+  if (has_penalties) {
     const ImplicitTraining implicit = training_of(config, request, plan);
     // Who asks for everything is told what is not there; who asks for this does not get nothing.
     if (!implicit.training && request.quantities != "all") {
@@ -95,6 +155,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
     options.why_no_training = implicit.why_not;
   }
   const DatasetViews views = make_views(dataset, plan.views);
+  const Json inputs = digest_inputs(views, "");
+  require_samples_of_run(config, request, inputs);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());
   model.module->to(request.device);
@@ -118,6 +180,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   result.json = to_json(result.quantities);
   result.json["notes"] = result.notes;
   result.json["seconds"] = stopwatch.seconds();
+  result.json["subject"] = subject_of(config, request, weights_hash, inputs);
   const SampleGradientNorms* norms = measurer.known_norms(measurer.gradient_samples());
   if (norms != nullptr) result.layers = layer_means(*norms);
   if (!request.out.empty()) write_files(request.out, result, norms);

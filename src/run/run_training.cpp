@@ -121,6 +121,11 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
       return {continuation.result, continuation.result["status"] == "diverged"};
     }
   }
+  const Json inputs = digest_inputs(data.views, plan.network.init);
+  if (earlier) {
+    require_same_inputs(recorded_inputs(earlier->writer.layout()), inputs, plan.complete,
+                        "restore the files, or begin anew in another directory");
+  }
 
   require_revision(plan);
   Run run(plan, data, environment);
@@ -128,6 +133,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   const std::string config_toml = to_toml(plan.complete);
   Json about_us = provenance(environment.device.str());
   about_us["data"] = dataset.verified;
+  about_us[kInputs] = inputs;
   if (earlier) {
     const Continuation& continuation = earlier->continuation;
     const RunLayout& layout = earlier->writer.layout();

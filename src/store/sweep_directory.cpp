@@ -18,6 +18,15 @@ void SweepDirectory::create() const {
   for (const char* folder : {"runs", "locks", "failed", "progress", "logs"}) make_directories(root / folder);
 }
 
+std::optional<SweepDirectory> SweepDirectory::holding(const fs::path& run) {
+  std::error_code ignored;
+  // A link to a run, or a path that ends in a dot, leads to the same directory.
+  const fs::path runs = fs::weakly_canonical(fs::absolute(run), ignored).parent_path();
+  const SweepDirectory sweep{runs.parent_path()};
+  if (runs.filename() != "runs" || !fs::exists(sweep.description())) return std::nullopt;
+  return sweep;
+}
+
 std::string to_string(SweepState state) {
   switch (state) {
     case SweepState::kWaiting: return "waiting";
@@ -25,6 +34,7 @@ std::string to_string(SweepState state) {
     case SweepState::kDone: return "done";
     case SweepState::kDiverged: return "diverged";
     case SweepState::kFailed: return "failed";
+    case SweepState::kMisplaced: return "misplaced";
   }
   BATCHPLUS_CHECK(false, "the switch covers every state");
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace batchplus {
@@ -23,10 +24,16 @@ struct SweepDirectory {
   std::filesystem::path log(int64_t worker) const;
 
   void create() const;
+
+  /// The sweep that has this run directory as runs/ID; nothing when it is in none.
+  static std::optional<SweepDirectory> holding(const std::filesystem::path& run);
 };
 
-enum class SweepState { kDone, kDiverged, kFailed, kRunning, kWaiting };
-inline constexpr std::array kSweepStates = {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
+/// kMisplaced: the directory of the run holds another one. state_of does not know it, because it does not
+/// read configs.
+enum class SweepState { kDone, kDiverged, kFailed, kMisplaced, kRunning, kWaiting };
+inline constexpr std::array kSweepStates = {SweepState::kDone,    SweepState::kDiverged,
+                                            SweepState::kFailed,  SweepState::kMisplaced,
                                             SweepState::kRunning, SweepState::kWaiting};
 std::string to_string(SweepState state);
 

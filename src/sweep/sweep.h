@@ -42,6 +42,16 @@ struct SweepTally {
 
 SweepTally tally(const Sweep& sweep);
 
+/// A run of the sweep whose directory holds another one.
+struct MisplacedRun {
+  SpecRun run;
+  /// "epochs is 6, not 2".
+  std::string differences;
+};
+
+/// Compares the configs of all run directories, of which tally() looks at the status alone.
+std::vector<MisplacedRun> find_misplaced(const Sweep& sweep);
+
 /// "CIFAR10, VGG11, BP-SVRG, lr 0.5, seed 2".
 std::string describe(const SpecRun& run);
 

@@ -17,7 +17,7 @@ TEST(NoiseScale, IsTheMeanSquaredDeviationOverTheSquaredGradient) {
   for (const torch::Tensor& gradient : gradients.each)
     deviations += (gradient - gradients.mean).square().sum().item<double>() / kSamples;
   const double full = gradients.squared_mean();
-  EXPECT_NEAR(noise_scale(gradients.mean_square, full), deviations / full, 1e-12 * deviations / full);
+  EXPECT_NEAR(noise_scale(gradients.mean_square - full, full), deviations / full, 1e-12 * deviations / full);
 }
 
 }  // namespace

@@ -21,12 +21,18 @@ TEST(SweepScreen, WithoutATerminalSaysWhatRunsEveryMinute) {
   EXPECT_EQ(screen.picture(waiting), "7 waiting; 0% of the whole\n");
   EXPECT_EQ(screen.picture(first_of_seven(0)),
             "1 running, 6 waiting; 0% of the whole; running: SGD, seed 1 0%\n");
+  now = 3;
+  SweepTally soon = first_of_seven(0.01);
+  ++soon.counts[SweepState::kFailed];
+  EXPECT_EQ(screen.picture(soon).find(" left"), std::string::npos)
+      << "three seconds say nothing of the whole";
+  screen.picture(first_of_seven(0.01));
   now = 59;
   EXPECT_EQ(screen.picture(first_of_seven(0.3)), "");
-  now = 60;
+  now = 63;
   EXPECT_EQ(screen.picture(first_of_seven(0.35)),
-            "1 running, 6 waiting; 5% of the whole, 19m00s left; running: SGD, seed 1 35%\n");
-  now = 61;
+            "1 running, 6 waiting; 5% of the whole, 19m57s left; running: SGD, seed 1 35%\n");
+  now = 64;
   EXPECT_EQ(screen.picture(first_of_seven(0.36)), "");
   SweepTally ended = first_of_seven(1);
   ended.counts = {{SweepState::kDone, 1}, {SweepState::kWaiting, 6}};
