@@ -128,6 +128,7 @@ int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
   const MeasureResult result = run_measurement(config, {.quantities = command.quantities,
                                                         .weights = weights,
                                                         .run = run,
+                                                        .config_run = command.run,
                                                         .device = parse_device(options.device),
                                                         .learning_rate = asked_rate,
                                                         .given_keys = command.overrides.keys(),

@@ -139,12 +139,17 @@ void report_failures(const Sweep& sweep) {
   }
 }
 
+void tell_misplaced(const Sweep& sweep, const MisplacedRun& row) {
+  fmt::print(stderr, "misplaced: {}: {} holds another run: {}\n", describe(row.run),
+             sweep.directory.run(row.run.id).string(), row.differences);
+}
+
 /// The outcome in words or JSON; 0 when every run has a result.
 int conclude(const Sweep& sweep, const GlobalOptions& options) {
   SweepTally result = tally(sweep);
   const std::vector<MisplacedRun> misplaced = find_misplaced(sweep);
   for (const MisplacedRun& row : misplaced) {
-    --result.counts[state_of(sweep.directory, row.run.id)];
+    --result.counts[row.state];
     ++result.counts[SweepState::kMisplaced];
   }
   if (options.is_json) {
@@ -157,10 +162,7 @@ int conclude(const Sweep& sweep, const GlobalOptions& options) {
                sweep.directory.root.string());
   }
   report_failures(sweep);
-  for (const auto& [run, differences] : misplaced) {
-    fmt::print(stderr, "misplaced: {}: {} holds another run: {}\n", describe(run),
-               sweep.directory.run(run.id).string(), differences);
-  }
+  for (const MisplacedRun& row : misplaced) tell_misplaced(sweep, row);
   const bool has_all = result.count(SweepState::kFailed) + result.count(SweepState::kMisplaced) == 0;
   return result.is_finished() && has_all ? 0 : Error::kFailure;
 }
@@ -177,7 +179,12 @@ int run_index(const Sweep& sweep, int64_t index, const RunEnvironment& environme
     throw Error("there is no such run",
                 {"index", std::to_string(index), fmt::format("0 to {}", sweep.planned.size() - 1)});
   }
-  const SpecRun& run = sweep.planned[static_cast<size_t>(index)].run;
+  const PlannedRun& row = sweep.planned[static_cast<size_t>(index)];
+  const SpecRun& run = row.run;
+  if (const auto misplaced = find_misplaced(sweep.directory, row)) {
+    tell_misplaced(sweep, *misplaced);
+    return Error::kFailure;
+  }
   run_one(sweep.directory, run, environment);
   const SweepState state = state_of(sweep.directory, run.id);
   if (!environment.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));

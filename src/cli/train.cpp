@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -37,7 +38,8 @@ std::string optional_number(const Json& result, const char* key, const char* for
 
 /// 2.385 and 40.
 std::string short_number(const Json& number) {
-  return fmt::format("{:.4g}", number.get<double>());
+  const double value = number.get<double>();
+  return value == std::floor(value) ? format_number(value) : fmt::format("{:.3f}", value);
 }
 
 void print_result(const Json& result, const RunConfig& config) {

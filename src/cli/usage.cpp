@@ -112,8 +112,8 @@ CLI::Validator at_least(int64_t least) {
       [least](const std::string& value) -> std::string {
         try {
           if (parse_integer(value, "") >= least) return "";
-        } catch (const Error&) {
-          return fmt::format("{} is not a whole number that fits", value);
+        } catch (const Error& problem) {
+          return fmt::format("{}: {}", value, problem.summary());
         }
         return fmt::format("is {}, and must be {} or more", value, least);
       },

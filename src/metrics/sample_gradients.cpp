@@ -175,7 +175,9 @@ double SampleGradientNorms::mean_squared_norm() const {
 
 double SampleGradientNorms::variance() const {
   if (losses.numel() == 1) return 0;
-  return std::max(0.0, mean_squared_norm() - gradient.square().sum(torch::kFloat64).item<double>());
+  const double variance = mean_squared_norm() - gradient.square().sum(torch::kFloat64).item<double>();
+  // Rounding may take it below zero. What is not a number stays that.
+  return variance < 0 ? 0 : variance;
 }
 
 SampleGradientNorms measure_sample_gradients(const ObjectiveFunction& objective,

@@ -52,9 +52,9 @@ size_t ComparedCell::count_missing() const {
   return runs.size() - count_done() - count_diverged();
 }
 
-size_t ComparedCell::count_damaged() const {
-  return static_cast<size_t>(
-      std::count_if(runs.begin(), runs.end(), [](const ComparedRun& run) { return !run.damage.empty(); }));
+size_t ComparedCell::count_left_out() const {
+  return static_cast<size_t>(std::count_if(runs.begin(), runs.end(),
+                                           [](const ComparedRun& run) { return !run.why_left_out.empty(); }));
 }
 
 const PublishedValue* ComparedCell::find_published(const std::string& quantity) const {
@@ -102,7 +102,7 @@ void read_runs(Comparison& comparison) {
       try {
         const std::string misplacement = describe_misplacement(run, layout);
         if (!misplacement.empty()) {
-          run.damage = "another run";
+          run.why_left_out = "another run";
           add_note(comparison, fmt::format("left out, because it is another run than the sweep's: {} ({})",
                                            run.directory.string(), misplacement));
           continue;
@@ -110,7 +110,7 @@ void read_runs(Comparison& comparison) {
         // Of a run that was cut short, the last line of records may be too.
         if (has_ended(read_status(layout))) run.record = read_run(run.directory);
       } catch (const Error& problem) {
-        run.damage = problem.summary();
+        run.why_left_out = problem.summary();
         note_damage(comparison, problem);
       }
     }

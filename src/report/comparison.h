@@ -24,8 +24,8 @@ struct ComparedRun {
   /// What its config must say; empty: anything.
   ConfigValues expected = {};
   std::optional<StoredRun> record = {};
-  /// What is wrong with it, which is why it has no record; empty: nothing is.
-  std::string damage = {};
+  /// Damage, or that it is another run than it should be; empty: nothing is wrong with it.
+  std::string why_left_out = {};
 
   bool is_diverged() const;
   /// Finished and not diverged.
@@ -47,7 +47,7 @@ struct ComparedCell {
   size_t count_diverged() const;
   size_t count_done() const;
   size_t count_missing() const;
-  size_t count_damaged() const;
+  size_t count_left_out() const;
   /// Null when the paper has no such number.
   const PublishedValue* find_published(const std::string& quantity) const;
 };

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "config/config_toml.h"
+#include "config/input_choice.h"
+#include "util/error.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -15,17 +17,16 @@ namespace {
 struct InputName {
   std::string what;
   std::string name;
-  /// Options that choose samples.
+  /// What the config says of it.
   std::string choice;
 
   auto operator<=>(const InputName&) const = default;
 };
 
 InputName name_of(const std::string& key, const RunConfig& config) {
-  if (key == "init") return {"initial weights", config.init, ""};
+  if (key == "init") return {"initial weights", config.init, input_choice(key, config)};
   return {fmt::format("{} data", key == "train" ? "training" : key), config.dataset,
-          fmt::format("{}/{}/{}/{}/{}", config.train_limit, config.test_limit, config.validation,
-                      config.split_seed, config.sampling)};
+          input_choice(key, config)};
 }
 
 /// The directories of runs by the digest of what they were given, the first ones first.
@@ -46,11 +47,15 @@ void note_mixed_inputs(Comparison& comparison) {
   std::map<InputName, RunsByDigest> given;
   for (const ComparedCell& cell : comparison.cells) {
     for (const ComparedRun& run : cell.runs) {
-      const Json inputs = run.record ? run.record->provenance.value(kInputs, Json()) : Json();
-      if (!inputs.is_object()) continue;
-      const RunConfig config = parse_run_config(run.record->config_toml, run.directory.string());
-      for (const auto& [key, digest] : inputs.items())
-        add_run(given[name_of(key, config)], digest.dump(), run.directory.string());
+      const Json inputs = run.record ? inputs_of(run.record->provenance) : Json::object();
+      if (inputs.empty()) continue;
+      try {
+        const RunConfig config = parse_run_config(run.record->config_toml, run.directory.string());
+        for (const auto& [key, digest] : inputs.items())
+          add_run(given[name_of(key, config)], digest.dump(), run.directory.string());
+      } catch (const Error&) {
+        // A config with keys that this program does not know can be shown, and not compared.
+      }
     }
   }
   for (const auto& [input, runs] : given) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "report/at_loss.h"
 #include "report/table_parts.h"
 #include "util/text.h"
@@ -50,10 +48,7 @@ class PairedLines {
   void add_line(const std::vector<std::string>& labels, const std::string& name, const PairedTest& test) {
     const Summary& difference = test.difference;
     if (difference.n == 0) return;
-    // Equal differences, as of two seeds on few test samples, leave a t test nothing to go by.
-    constexpr double kRounding = 1e-12;
-    const bool has_spread = difference.std && *difference.std > kRounding * std::abs(difference.mean);
-    const bool has_test = test.p && has_spread;
+    const bool has_spread = difference.std && *difference.std > 0;
     const auto with_sign = [&](double value) { return fmt::format("{:+.{}f}", value, digits_); };
     std::vector<TableCell> line = label_cells(labels);
     line.push_back({.text = name});
@@ -65,9 +60,9 @@ class PairedLines {
     }
     line.push_back({.text = std::move(interval)});
     line.push_back({.text = std::to_string(difference.n)});
-    line.push_back({.text = has_test ? format_p(*test.p) : "-"});
+    line.push_back({.text = test.p ? format_p(*test.p) : "-"});
     line.push_back({.text = "-"});
-    if (has_test) {
+    if (test.p) {
       ps_.push_back(*test.p);
       with_p_.push_back(lines_.size());
     }

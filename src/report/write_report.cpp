@@ -22,16 +22,24 @@ constexpr const char* kEvaluations = "gradient_evaluations";
 
 void require_a_finished_run(const Comparison& comparison) {
   size_t all = 0;
+  size_t left_out = 0;
   for (const ComparedCell& cell : comparison.cells) {
     all += cell.runs.size();
+    left_out += cell.count_left_out();
     if (cell.count_done() + cell.count_diverged() > 0) return;
   }
-  std::vector<std::string> seen = {fmt::format("{} runs", all)};
+  std::vector<std::string> seen = {fmt::format("{} run{}", all, all == 1 ? "" : "s")};
   seen.insert(seen.end(), comparison.notes.begin(), comparison.notes.end());
   const bool is_sweep = !comparison.scale.empty();
+  const std::string where =
+      is_sweep ? comparison.name : comparison.cells.front().runs.front().directory.string();
+  if (left_out > 0) {
+    throw Error("no run that has finished can be read",
+                {where, join(seen, "; "), "'batchplus check' says what is wrong with each"});
+  }
   throw Error("no run has finished",
-              {is_sweep ? "" : comparison.cells.front().runs.front().directory.string(), join(seen, "; "),
-               is_sweep ? "run the sweep first" : "wait for it, or go on with it by 'batchplus train'"});
+              {where, join(seen, "; "),
+               is_sweep ? "run the sweep first" : "wait for it, or go on with it by {resume}"});
 }
 
 /// An earlier report is replaced; anything else is left alone.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "config/compare_configs.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
+#include "config/input_choice.h"
 #include "networks/weight_file.h"
 #include "run/implicit_training.h"
 #include "run/run_data.h"
@@ -42,40 +42,39 @@ std::vector<std::pair<std::string, double>> layer_means(const SampleGradientNorm
   return layers;
 }
 
+constexpr const char* kNumbers = "measure.json";
+constexpr const char* kSampleTable = "sample_norms.csv";
+constexpr const char* kLayerTable = "layer_norms.csv";
+
+/// Before anything is measured: hours of it are not lost to a file that cannot be replaced.
+void require_free_for_files(const std::filesystem::path& folder) {
+  make_directories(folder);
+  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) require_replaceable(folder / file, "");
+}
+
 /// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
                  const SampleGradientNorms* norms) {
-  make_directories(folder);
-  for (const char* table : {"sample_norms.csv", "layer_norms.csv"}) {
-    require_replaceable(folder / table, "");
-    std::filesystem::remove(folder / table);
-  }
-  write_file_atomically(folder / "measure.json", result.json.dump(1) + "\n");
+  write_file_atomically(folder / kNumbers, result.json.dump(1) + "\n");
+  for (const char* table : {kSampleTable, kLayerTable}) std::filesystem::remove(folder / table);
   if (norms == nullptr) return;
-  write_file_atomically(folder / "sample_norms.csv", sample_table(*norms));
+  write_file_atomically(folder / kSampleTable, sample_table(*norms));
   std::string layers = "layer,mean_squared_gradient_norm\n";
   for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
-  write_file_atomically(folder / "layer_norms.csv", layers);
+  write_file_atomically(folder / kLayerTable, layers);
 }
 
-/// Whether the samples are those of the run: the options that choose them are.
-bool has_samples_of(const RunConfig& run, const RunConfig& config) {
-  const ConfigValues values = result_values(run);
-  const auto differences = find_differences(values, config);
-  return std::none_of(differences.begin(), differences.end(), [](const ConfigDifference& difference) {
-    static const std::set<std::string> kChoosing = {"dataset",    "train_limit", "test_limit",
-                                                    "validation", "split_seed",  "sampling"};
-    return kChoosing.contains(difference.key);
-  });
-}
-
-/// A run is measured on the samples that it was trained on, unless others were asked for.
+/// A run is measured on the samples that it was trained and tested on, unless others were asked for.
 void require_samples_of_run(const RunConfig& config, const MeasureRequest& request, const Json& inputs) {
-  if (request.run.empty()) return;
-  const RunLayout layout{request.run};
+  if (request.config_run.empty()) return;
+  const RunLayout layout{request.config_run};
   const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
-  if (!has_samples_of(run, config)) return;
-  require_same_inputs(recorded_inputs(layout), inputs, config,
+  const Json all = recorded_inputs(layout);
+  Json recorded = Json::object();
+  for (const auto& [input, digest] : all.items()) {
+    if (input_choice(input, run) == input_choice(input, config)) recorded[input] = digest;
+  }
+  require_same_inputs(recorded, inputs, config,
                       "restore the files, or measure on these by {weights}, {model} and {dataset}");
 }
 
@@ -91,18 +90,36 @@ Json subject_of(const RunConfig& config, const MeasureRequest& request, const st
   return subject;
 }
 
-/// Options that say how the weights are trained enter the implicit penalties alone.
-void require_read(const RunConfig& config, const MeasureRequest& request, bool has_penalties) {
-  if (has_penalties) return;
-  static const std::set<std::string> kOfTraining = {"method", "coefficient", "update_rule", "momentum",
-                                                    "outer_batch"};
+/// What to do about an option that says how the weights are trained and changes nothing about these groups of
+/// quantities; empty when it counts. Most enter the implicit penalties alone.
+std::string hint_for(const std::string& key, const RunConfig& config,
+                     const std::vector<std::string>& groups) {
+  const auto has = [&](const char* group) {
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+  };
+  static const std::set<std::string> kOfTraining = {"method",      "coefficient", "update_rule", "momentum",
+                                                    "outer_batch", "lr",          "inner_batch"};
+  if (!kOfTraining.contains(key)) return "";
+  if (has(kImplicitRegularizationGroup)) {
+    const std::string rule =
+        config.update_rule.empty() ? find_method(config.method, "method").update : config.update_rule;
+    const bool is_read = key != "momentum" || find_update_rule(rule, "update_rule").has_momentum;
+    return is_read ? ""
+                   : "no step has momentum: leave it out, or choose {update_rule} heavy-ball or nesterov";
+  }
+  if (key == "lr" && has("sharpness") && !config.sharpness_eta) return "";
+  if (key == "inner_batch" && config.metrics_batchnorm == "batch") return "";
+  return fmt::format("leave it out, or measure {} too", kImplicitRegularizationGroup);
+}
+
+void require_read(const RunConfig& config, const MeasureRequest& request,
+                  const std::vector<std::string>& groups) {
   for (const ConfigField& field : config_fields()) {
     const auto& given = request.given_keys;
-    const bool is_given = std::find(given.begin(), given.end(), field.key) != given.end();
-    if (!is_given || !kOfTraining.contains(field.key)) continue;
-    throw Error("for these quantities the option changes nothing",
-                {field.key, field.get(config),
-                 fmt::format("leave it out, or measure {} too", kImplicitRegularizationGroup)});
+    if (std::find(given.begin(), given.end(), field.key) == given.end()) continue;
+    const std::string hint = hint_for(field.key, config, groups);
+    if (!hint.empty())
+      throw Error("for these quantities the option changes nothing", {field.key, field.get(config), hint});
   }
 }
 
@@ -134,7 +151,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "quantities");
   const bool has_penalties =
       std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end();
-  require_read(config, request, has_penalties);
+  require_read(config, request, groups);
+  if (!request.out.empty()) require_free_for_files(request.out);
   StateDictFile weights = read_weight_file(request.weights);
   const std::string weights_hash = weights_sha256(to_tensors(weights));
   if (!request.run.empty()) {

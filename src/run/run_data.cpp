@@ -57,8 +57,7 @@ void require_same_inputs(const Json& recorded, const Json& now, const RunConfig&
 
 Json recorded_inputs(const RunLayout& layout) {
   try {
-    const Json inputs = read_provenance(layout).value(kInputs, Json::object());
-    return inputs.is_object() ? inputs : Json::object();
+    return inputs_of(read_provenance(layout));
   } catch (const Error&) {
     return Json::object();
   }

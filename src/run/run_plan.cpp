@@ -9,6 +9,7 @@
 #include <limits>
 #include <tuple>
 
+#include "networks/weight_file.h"
 #include "store/run_directory.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -146,8 +147,17 @@ TrainOptions resolve_training(const RunConfig& config, int64_t n) {
   return options;
 }
 
-/// `save_weights` replaces no file that something else depends on: what the run begins with, and what a run
-/// directory holds.
+bool holds_weights(const std::filesystem::path& file) {
+  try {
+    read_weight_file(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// `save_weights` replaces weights alone, and not those that something else depends on: what the run begins
+/// with, and what a run directory holds.
 void require_free_for_weights(const RunConfig& config) {
   namespace fs = std::filesystem;
   const fs::path target = config.save_weights;
@@ -166,6 +176,8 @@ void require_free_for_weights(const RunConfig& config) {
   if (is_of_run && (is_own || layout.holds_run()))
     refuse("the file is one of a run directory",
            "name another file; a run leaves its weights in weights.pt anyway");
+  if (fs::exists(target) && fs::file_size(target) > 0 && !holds_weights(target))
+    refuse("the file holds something else than weights", "name another file, or remove this one");
 }
 
 /// A run that is named after its method makes at least one step with it.

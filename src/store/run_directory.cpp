@@ -70,6 +70,17 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   set_status("running", {{"threads", provenance.value("threads", 0)}});
 }
 
+Json inputs_of(const Json& provenance) {
+  std::vector<Json> processes = {provenance};
+  const Json resumed = provenance.value("resumed", Json::array());
+  processes.insert(processes.end(), resumed.begin(), resumed.end());
+  for (const Json& process : processes) {
+    if (process.is_object() && process.contains(kInputs) && process[kInputs].is_object())
+      return process[kInputs];
+  }
+  return Json::object();
+}
+
 void RunWriter::resume(const std::string& config_toml, const Json& provenance, const std::string& records) {
   remove_pending_files(layout_.root);
   config_ = config_toml;
@@ -82,7 +93,7 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   if (!resumed.is_array()) resumed = Json::array();
   Json ours = provenance;
   // They are compared before, and stand there once.
-  if (history.contains(kInputs)) ours.erase(kInputs);
+  if (!inputs_of(history).empty()) ours.erase(kInputs);
   resumed.push_back(std::move(ours));
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), history.dump(2) + "\n");

@@ -105,6 +105,10 @@ std::string read_records(const RunLayout& layout, const Json& status);
 /// provenance.json; an Error when it is damaged.
 Json read_provenance(const RunLayout& layout);
 
+/// The digests of a run's inputs in its provenance. A run from before has those of the first process that
+/// went on with it and knew them, or none: an empty object.
+Json inputs_of(const Json& provenance);
+
 /// The config.toml that status.json vouches for; an Error when either is damaged.
 std::string read_config(const RunLayout& layout);
 

@@ -31,6 +31,7 @@ std::string to_string(SweepState state) {
   switch (state) {
     case SweepState::kWaiting: return "waiting";
     case SweepState::kRunning: return "running";
+    case SweepState::kInterrupted: return "interrupted";
     case SweepState::kDone: return "done";
     case SweepState::kDiverged: return "diverged";
     case SweepState::kFailed: return "failed";
@@ -39,12 +40,16 @@ std::string to_string(SweepState state) {
   BATCHPLUS_CHECK(false, "the switch covers every state");
 }
 
+bool is_open(SweepState state) {
+  return state == SweepState::kWaiting || state == SweepState::kInterrupted || state == SweepState::kRunning;
+}
+
 SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (fs::exists(directory.failure(id))) return SweepState::kFailed;
   if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(directory.run(id));
   if (word == "done") return SweepState::kDone;
-  if (word == "interrupted") return SweepState::kWaiting;
+  if (word == "interrupted") return SweepState::kInterrupted;
   return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
 }
 

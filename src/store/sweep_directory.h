@@ -29,12 +29,14 @@ struct SweepDirectory {
   static std::optional<SweepDirectory> holding(const std::filesystem::path& run);
 };
 
-/// kMisplaced: the directory of the run holds another one. state_of does not know it, because it does not
-/// read configs.
-enum class SweepState { kDone, kDiverged, kFailed, kMisplaced, kRunning, kWaiting };
-inline constexpr std::array kSweepStates = {SweepState::kDone,    SweepState::kDiverged,
-                                            SweepState::kFailed,  SweepState::kMisplaced,
-                                            SweepState::kRunning, SweepState::kWaiting};
+/// kInterrupted: begun, stopped by a signal, and to be resumed. kMisplaced: the directory of the run holds
+/// another one. state_of does not know it, because it does not read configs.
+enum class SweepState { kDone, kDiverged, kFailed, kMisplaced, kRunning, kInterrupted, kWaiting };
+inline constexpr std::array kSweepStates = {
+    SweepState::kDone,    SweepState::kDiverged,    SweepState::kFailed, SweepState::kMisplaced,
+    SweepState::kRunning, SweepState::kInterrupted, SweepState::kWaiting};
+/// Whether there is something left to do about a run.
+bool is_open(SweepState state);
 std::string to_string(SweepState state);
 
 /// From the files alone. A run whose worker died counts as running until another one takes it.

@@ -66,7 +66,7 @@ SweepTally tally(const Sweep& sweep) {
       const double share = progress_of(sweep.directory, row.run.id);
       result.done += share * cost;
       result.running.emplace_back(describe(row.run), share);
-    } else if (state != SweepState::kWaiting) {
+    } else if (!is_open(state)) {
       result.done += cost;
     }
   }
@@ -74,20 +74,27 @@ SweepTally tally(const Sweep& sweep) {
 }
 
 std::vector<MisplacedRun> find_misplaced(const Sweep& sweep) {
-  std::vector<MisplacedRun> misplaced;
+  std::vector<MisplacedRun> all;
   std::set<std::string> seen;
   for (const PlannedRun& row : sweep.planned) {
-    const RunLayout layout{sweep.directory.run(row.run.id)};
-    if (!seen.insert(row.run.id).second || !layout.holds_run()) continue;
-    try {
-      const RunConfig config = parse_run_config(read_config(layout), layout.config().string());
-      const std::string differences = describe_differences(expected_config(row), config);
-      if (!differences.empty()) misplaced.push_back({row.run, differences});
-    } catch (const Error&) {
-      // A config that cannot be read is damage, which `check` and the report name.
-    }
+    if (!seen.insert(row.run.id).second) continue;
+    if (auto misplaced = find_misplaced(sweep.directory, row)) all.push_back(std::move(*misplaced));
   }
-  return misplaced;
+  return all;
+}
+
+std::optional<MisplacedRun> find_misplaced(const SweepDirectory& directory, const PlannedRun& row) {
+  const RunLayout layout{directory.run(row.run.id)};
+  if (!layout.holds_run()) return std::nullopt;
+  try {
+    const RunConfig config = parse_run_config(read_config(layout), layout.config().string());
+    std::string differences = describe_differences(expected_config(row), config);
+    if (differences.empty()) return std::nullopt;
+    return MisplacedRun{row.run, state_of(directory, row.run.id), std::move(differences)};
+  } catch (const Error&) {
+    // A config that cannot be read is damage, which `check` and the report name.
+    return std::nullopt;
+  }
 }
 
 std::string describe(const SpecRun& run) {

@@ -61,8 +61,8 @@ std::string SweepScreen::line(const SweepTally& tally) {
 
 std::string SweepScreen::drawing(const SweepTally& tally) {
   std::vector<std::string> rows = {
-      describe(tally),
-      progress_text(tally.done - done_at_start_, tally.total - done_at_start_, clock_(), "samples")};
+      describe(tally), progress_text(tally.done - done_at_start_, tally.total - done_at_start_, clock_(),
+                                     "samples", 0, kSecondsBeforeEstimate)};
   for (const auto& [label, share] : tally.running)
     rows.push_back(fmt::format("  {:>4.0f}%  {}", 100 * share, label));
   std::string text = lines_ > 0 ? fmt::format("\x1b[{}A\x1b[J", lines_) : "";

@@ -118,6 +118,40 @@ TEST(Spec, OverridesAndScalesLeaveTheKeysOfAxesAndChoicesAlone) {
   refuse("model = \"mlp\"\n", "model = \"mlp\"\ntrain_limit = 100\n");
 }
 
+// Where the choice sets nothing, an override may.
+TEST(Spec, AnOverrideSetsTheChosenKeyInOtherCells) {
+  const auto spec_with = [](const std::string& label) {
+    return fmt::format(R"(
+title = "t"
+[base]
+dataset = "synthetic"
+[[axis]]
+name = "method"
+  [[axis.value]]
+  label = "NAG"
+  method = "nag"
+  [[axis.value]]
+  label = "SGD"
+  method = "sgd"
+[[override]]
+when = {{ method = "{}" }}
+lr = 0.7
+[choose]
+key = "lr"
+values = [0.1, 0.2]
+by = "test_accuracy"
+when = {{ method = "SGD" }}
+)",
+                       label);
+  };
+  const auto runs = expand(parse_spec(spec_with("NAG"), "s.toml"), "full");
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].config.lr, 0.7);
+  EXPECT_EQ(runs[2].config.lr, 0.2);
+  expect_error([&] { parse_spec(spec_with("SGD"), "s.toml"); },
+               {"another part of the spec says what this key is", "[choose] sets it"});
+}
+
 TEST(Spec, ShowsTheValueThatIsOutOfRangeAndWantsNames) {
   const auto refuse = [](const std::string& what, const std::string& by, const std::string& value) {
     expect_error([&] { parse_spec(with(what, by), "s.toml"); }, {"s.toml:", "value: " + value});

@@ -41,6 +41,11 @@ TEST(Measure, LeavesNothingOfAnEarlierMeasurement) {
   measure("gaps");
   EXPECT_FALSE(fs::exists(scratch / "measured" / "sample_norms.csv"));
   EXPECT_FALSE(fs::exists(scratch / "measured" / "layer_norms.csv"));
+  fs::create_symlink("elsewhere", scratch / "measured" / "layer_norms.csv");
+  const ProcessResult linked =
+      batchplus({"measure", scratch / "run", "--quantities", "gaps", "--out", scratch / "measured"});
+  EXPECT_EQ(linked.exit_code, 2);
+  EXPECT_EQ(linked.output.find("gaps measured"), std::string::npos) << "nothing is measured for nothing";
   const json subject = json::parse(read_file(scratch / "measured" / "measure.json"))["subject"];
   EXPECT_EQ(subject["run"], (scratch / "run").string());
   EXPECT_EQ(subject["weights"], (scratch / "run" / "weights.pt").string());
@@ -82,7 +87,12 @@ TEST(Measure, TakesTheDataOfTheRun) {
     const ProcessResult changed = measure({});
     EXPECT_EQ(changed.exit_code, 2);
     EXPECT_THAT(changed.output, HasSubstr("data is not what the run began with"));
-    EXPECT_EQ(measure({"--test-limit", "5"}).exit_code, 0) << "other samples were asked for";
+    const bool is_test = file == "test_batch.bin";
+    EXPECT_EQ(measure({"--test-limit", "5"}).exit_code, is_test ? 0 : 2)
+        << "other test samples were asked for";
+    EXPECT_EQ(measure({"--train-limit", "20"}).exit_code, is_test ? 2 : 0) << "other training samples were";
+    EXPECT_EQ(measure({"--weights", scratch / "run" / "checkpoint.pt"}).exit_code, 2)
+        << "other weights, and the data of the run";
     const ProcessResult extended = batchplus({"train", "--resume", "--out", scratch / "run", "--data-dir",
                                               scratch.path(), "--extend", "5", "--quiet"});
     EXPECT_EQ(extended.exit_code, 2);
@@ -104,11 +114,19 @@ TEST(Measure, OffersNoOptionThatChangesNothing) {
     }
     EXPECT_THAT(batchplus({command[0], "--help"}).output, ::testing::Not(HasSubstr("--mixup")));
   }
-  for (const char* option : {"--momentum", "--coefficient", "--outer-batch"}) {
+  for (const char* option : {"--momentum", "--coefficient", "--outer-batch", "--lr", "--inner-batch"}) {
     const ProcessResult process = batchplus(with_options(measure, {option, "1"}));
     EXPECT_EQ(process.exit_code, 2) << option;
     EXPECT_THAT(process.output, HasSubstr("for these quantities the option changes nothing"));
   }
+  const ProcessResult plain = batchplus({"measure", scratch / "run", "--quantities",
+                                         "implicit-regularization", "--method", "sgd", "--momentum", "0.5"});
+  EXPECT_EQ(plain.exit_code, 2) << plain.output;
+  EXPECT_THAT(plain.output, HasSubstr("no step has momentum"));
+  EXPECT_EQ(batchplus({"measure", scratch / "run", "--quantities", "sharpness", "--lr", "0.1", "--quiet"})
+                .exit_code,
+            0)
+      << "its steps are of that length";
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ using testing::result_of;
 using testing::Scratch;
 using testing::wait_for;
 using testing::wait_until;
+using testing::with_options;
 
 /// Six short runs.
 std::string write_spec(const Scratch& scratch) {
@@ -172,6 +173,9 @@ TEST(Sweep, NoticesADirectoryThatHoldsAnotherRun) {
     EXPECT_THAT(process.output, HasSubstr("misplaced: SGD, seed 3: " + runs["SGD3"].string()));
     EXPECT_THAT(process.output, HasSubstr("holds another run: epochs is 2, not 1"));
   }
+  const ProcessResult one = batchplus(with_options(arguments, {"--index", "2"}));
+  EXPECT_EQ(one.exit_code, 1) << "a job array's task is no better off";
+  EXPECT_THAT(one.output, HasSubstr("misplaced: SGD, seed 3"));
   const ProcessResult checked = batchplus({"check", scratch / "s" / "runs"});
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_THAT(checked.output,

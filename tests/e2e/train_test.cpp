@@ -190,7 +190,8 @@ TEST(Train, WritesEventsForTensorBoard) {
 
 TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const Scratch scratch;
-  write_file_atomically(scratch / "w.pt", "good weights of an earlier run");
+  result_of(train({"--save-weights", scratch / "w.pt"}));
+  const std::string earlier = read_file(scratch / "w.pt");
   const ProcessResult process = train(
       {"--lr", "1e20", "--out", (scratch / "run").string(), "--save-weights", (scratch / "w.pt").string()});
   EXPECT_EQ(process.exit_code, 3);
@@ -199,7 +200,7 @@ TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const json status = json::parse(read_file(scratch / "run" / "status.json"));
   EXPECT_EQ(status["status"], "diverged");
   EXPECT_GE(status["inner_steps"], 1);
-  EXPECT_EQ(read_file(scratch / "w.pt"), "good weights of an earlier run");
+  EXPECT_EQ(read_file(scratch / "w.pt"), earlier);
   const ProcessResult told = batchplus({"train", "--train-limit", "640", "--lr", "1e20", "--quiet"});
   EXPECT_EQ(told.exit_code, 3);
   EXPECT_THAT(told.output, ::testing::Not(HasSubstr("sha256"))) << "there are no weights";
@@ -356,6 +357,11 @@ TEST(Train, SavesWeightsOverNothingThatARunNeeds) {
   const ProcessResult own = train({"--init", weights, "--save-weights", scratch.path() / "." / "w.pt"});
   EXPECT_EQ(own.exit_code, 2);
   EXPECT_THAT(own.output, HasSubstr("the run begins with this file"));
+  write_file_atomically(scratch / "notes.txt", "mine");
+  const ProcessResult notes = train({"--save-weights", scratch / "notes.txt"});
+  EXPECT_EQ(notes.exit_code, 2);
+  EXPECT_THAT(notes.output, HasSubstr("the file holds something else than weights"));
+  EXPECT_EQ(read_file(scratch / "notes.txt"), "mine");
   EXPECT_EQ(train({"--save-weights", run + "/copy.pt"}).exit_code, 0) << "it is no file of the run";
   EXPECT_EQ(train({"--save-weights", weights}).exit_code, 0);
 }

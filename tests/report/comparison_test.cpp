@@ -194,7 +194,7 @@ TEST(Arrange, LeavesDamagedRunsOutAndNamesThem) {
   read_runs(comparison);
   ASSERT_EQ(comparison.cells.size(), 1U);
   EXPECT_EQ(comparison.cells[0].count_done(), 2U);
-  EXPECT_EQ(comparison.cells[0].count_damaged(), 1U) << "what has a config has a place";
+  EXPECT_EQ(comparison.cells[0].count_left_out(), 1U) << "what has a config has a place";
   EXPECT_THAT(comparison.notes, UnorderedElementsAre(HasSubstr("2/config.toml"), HasSubstr("3/metrics.jsonl"),
                                                      HasSubstr("4/status.json")));
   for (const char* whole : {"1", "5"}) fs::remove_all(scratch / whole);

@@ -24,7 +24,8 @@ TEST(SweepScreen, WithoutATerminalSaysWhatRunsEveryMinute) {
   now = 3;
   SweepTally soon = first_of_seven(0.01);
   ++soon.counts[SweepState::kFailed];
-  EXPECT_EQ(screen.picture(soon).find(" left"), std::string::npos)
+  EXPECT_EQ(screen.picture(soon),
+            "1 failed, 1 running, 6 waiting; 0% of the whole; running: SGD, seed 1 1%\n")
       << "three seconds say nothing of the whole";
   screen.picture(first_of_seven(0.01));
   now = 59;
@@ -38,6 +39,15 @@ TEST(SweepScreen, WithoutATerminalSaysWhatRunsEveryMinute) {
   ended.counts = {{SweepState::kDone, 1}, {SweepState::kWaiting, 6}};
   ended.running.clear();
   EXPECT_EQ(screen.picture(ended).substr(0, 17), "1 done, 6 waiting");
+}
+
+TEST(SweepScreen, EstimatesAfterHalfAMinute) {
+  double now = 10;
+  SweepScreen screen(200, [&] { return now; });
+  screen.picture(first_of_seven(0));
+  EXPECT_NE(screen.picture(first_of_seven(0.5)).find("ETA ?"), std::string::npos);
+  now = 40;
+  EXPECT_EQ(screen.picture(first_of_seven(0.5)).find("ETA ?"), std::string::npos);
 }
 
 TEST(SweepScreen, OnATerminalDrawsOverItselfAndNeverWraps) {
