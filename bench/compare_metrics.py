@@ -1,8 +1,8 @@
-"""The price of measuring, in gradient passes: norms of all sample gradients, Hessian products, and their peak memory,
-against plain PyTorch, a loop over samples, and the einsum method of BackPACK (Dangel et al. 2020), written from its
-description. All contestants interleaved in one run.
+"""The price of measuring: norms of all sample gradients, Hessian products, and their peak memory, over our own training
+gradient; and against plain PyTorch, a loop over samples, and the einsum method of BackPACK (Dangel et al. 2020), written
+from its description. All contestants interleaved in one run.
 
-    python3 bench/compare_metrics.py WORKER_BINARY [--threads 2] [--rounds 7] [--networks vgg11,resnet32,densenet]
+    python3 bench/compare_metrics.py WORKER_BINARY [--threads 2] [--rounds 7] [--networks mlp,resnet20] [--pytorch vgg11]
 
 Batches of 128 images, evaluation statistics, channels-last memory."""
 
@@ -16,7 +16,7 @@ import time
 import torch
 from torch.nn import functional as F
 
-from ratios import Process, interleave, spread
+from ratios import Process, interleave, spread, warm_up
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/fixtures"))
 import networks
@@ -83,11 +83,12 @@ def sample_squares(module, x, g):
 def peak_of_worker(options, name, what):
     """Peak memory of a process that did nothing else, beyond that of one that only built the network."""
     def peak(work):
-        command = [options.worker, name, str(BATCH), str(options.threads)]
-        process = Process(command)
+        process = worker_for(options, name)
         if work:
             process.seconds(work, 1)
-        return process.numbers("memory", 1)[0]
+        peak_bytes = process.numbers("memory", 1)[0]
+        process.close()
+        return peak_bytes
     return (peak(what) - peak("")) / 2**20
 
 
@@ -107,13 +108,60 @@ def print_own_peak(name, what):
     print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
 
 
+def worker_for(options, name):
+    return Process([options.worker, name, str(BATCH), str(options.threads)])
+
+
+def compare_with_training(options, name):
+    """A line for each kind of measurement."""
+    worker = worker_for(options, name)
+    count = warm_up(lambda steps: worker.seconds("training", steps), 1, seconds=0.1)
+    kinds = ["gradient", "norms", "product"]
+    rivals = [] if options.without_libtorch else ["libtorch-" + kind for kind in kinds]
+    contestants = {what: lambda what=what: worker.seconds(what, count) / count for what in ["training", *kinds, *rivals]}
+    interleave(contestants, 1)
+    rounds = interleave(contestants, options.rounds)
+    seconds = statistics.median(r["training"] for r in rounds)
+    print(f"  {name}: a training gradient takes {1000 * seconds:.1f} ms, {peak_of_worker(options, name, 'training'):.0f} MiB")
+    for what in kinds + rivals:
+        quotients = [r[what] / r["training"] for r in rounds]
+        print(f"    {what}: {spread(quotients, 2)}, {peak_of_worker(options, name, what):.0f} MiB", flush=True)
+    worker.close()
+
+
+def compare_with_pytorch(options, name):
+    """Against PyTorch's gradient in evaluation mode."""
+    worker = worker_for(options, name)
+    theirs = PyTorch(name)
+    contestants = {
+        "norms": lambda: worker.seconds("norms", 1),
+        "product": lambda: worker.seconds("product", 1),
+        "PyTorch's gradient": lambda: theirs.seconds("gradient"),
+        "einsum in PyTorch": lambda: theirs.seconds("norms"),
+        "double backward in PyTorch": lambda: theirs.seconds("product"),
+    }
+    interleave(contestants, 1)
+    rounds = interleave(contestants, options.rounds)
+    base = "PyTorch's gradient"
+    print(f"  {name}: PyTorch's gradient takes {1000 * statistics.median(r[base] for r in rounds):.1f} ms,"
+          f" {peak_of_pytorch(name, 'gradient'):.0f} MiB")
+    for what in contestants:
+        if what != base:
+            print(f"    {what}: {spread([r[what] / r[base] for r in rounds], 2)}", flush=True)
+    print(f"    peak: einsum {peak_of_pytorch(name, 'norms'):.0f}, double backward {peak_of_pytorch(name, 'product'):.0f} MiB")
+    loop = worker.seconds("loop", 1) / statistics.median(r[base] for r in rounds)
+    print(f"    our loop over samples: {loop:.1f} (n = 1), {peak_of_worker(options, name, 'loop'):.0f} MiB", flush=True)
+    worker.close()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("worker")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--networks", default="vgg11,resnet32,densenet")
-    parser.add_argument("--products", default="resnet20,vgg11")
+    parser.add_argument("--networks", default="mlp,smallcnn,resnet20,resnet32,vgg11,densenet")
+    parser.add_argument("--without-libtorch", action="store_true", help="do not measure the same by libtorch's kernels")
+    parser.add_argument("--pytorch", default="vgg11,resnet32,densenet", help="networks to compare with PyTorch")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peak:
@@ -121,47 +169,12 @@ def main():
         return
     torch.set_num_threads(options.threads)
 
-    print("Gradient and norms of all sample gradients in one pass, over a training gradient by own kernels and over a plain gradient"
-          " pass (evaluation statistics, by libtorch), round by round; peak memory beyond the network's:")
-    for name in options.networks.split(","):
-        worker = Process([options.worker, name, str(BATCH), str(options.threads)])
-        theirs = PyTorch(name)
-        contestants = {
-            "gradient": lambda: worker.seconds("gradient", 1),
-            "training gradient": lambda: worker.seconds("training", 1),
-            "norms": lambda: worker.seconds("norms", 1),
-            "norms by libtorch": lambda: worker.seconds("libtorch", 1),
-            "PyTorch's gradient": lambda: theirs.seconds("gradient"),
-            "einsum in PyTorch": lambda: theirs.seconds("norms"),
-        }
-        for measure in contestants.values():
-            measure()
-        rounds = [{key: measure() for key, measure in contestants.items()} for _ in range(options.rounds)]
-        loop = worker.seconds("loop", 1)
-        base = statistics.median(r["gradient"] for r in rounds)
-        peaks = {"gradient": peak_of_worker(options, name, "gradient"), "norms": peak_of_worker(options, name, "norms"),
-                 "PyTorch's gradient": peak_of_pytorch(name, "gradient"), "einsum in PyTorch": peak_of_pytorch(name, "norms")}
-        print(f"  {name}, gradient {base:.3f} s, {peaks['gradient']:.0f} MiB")
-        for key, against in (("norms", "training gradient"), ("norms by libtorch", "training gradient"), ("norms", "gradient"),
-                             ("norms", "PyTorch's gradient"), ("einsum in PyTorch", "PyTorch's gradient")):
-            quotients = [r[key] / r[against] for r in rounds]
-            peak = f", {peaks[key]:.0f} MiB" if key in peaks else ""
-            print(f"    {key} over {against}: {spread(quotients)}{peak}", flush=True)
-        print(f"    loop over samples over gradient: {loop / base:.1f} (n = 1), {peak_of_worker(options, name, 'loop'):.0f} MiB", flush=True)
-
-    print("A Hessian product over a plain gradient pass, and PyTorch's by double backward over its own:")
-    for name in options.products.split(","):
-        worker = Process([options.worker, name, str(BATCH), str(options.threads)])
-        theirs = PyTorch(name)
-        contestants = {"product": lambda: worker.seconds("product", 1), "gradient": lambda: worker.seconds("gradient", 1),
-                       "PyTorch's product": lambda: theirs.seconds("product"),
-                       "PyTorch's gradient": lambda: theirs.seconds("gradient")}
-        interleave(contestants, 1)
-        rounds = interleave(contestants, options.rounds)
-        ours = [r["product"] / r["gradient"] for r in rounds]
-        pytorchs = [r["PyTorch's product"] / r["PyTorch's gradient"] for r in rounds]
-        print(f"  {name}: {spread(ours)}, {peak_of_worker(options, name, 'product'):.0f} MiB; PyTorch {spread(pytorchs)},"
-              f" {peak_of_pytorch(name, 'product'):.0f} MiB", flush=True)
+    print("Over our training gradient, round by round; peak memory beyond the network's:")
+    for name in filter(None, options.networks.split(",")):
+        compare_with_training(options, name)
+    print("Over PyTorch's gradient in evaluation mode:")
+    for name in filter(None, options.pytorch.split(",")):
+        compare_with_pytorch(options, name)
 
 
 main()

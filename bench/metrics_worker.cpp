@@ -1,13 +1,13 @@
 // Measures on demand, so that a driver can interleave it with others in one run.
 //   metrics_worker MODEL BATCH THREADS
 // reads lines "WHAT COUNT" and answers each with the seconds that so many passes over one batch took:
-//   gradient   grad F in evaluation mode, by autograd alone
 //   training   a training gradient
+//   gradient   grad F in evaluation mode
 //   norms      grad F and the norm of every sample's gradient
-//   libtorch   the same with all layers by libtorch
 //   product    a Hessian product
 //   loop       the norms by a loop over samples
 //   forward    F alone
+// "libtorch-norms" and so on: the same with all layers by libtorch.
 // and the line "memory 1" with the peak of its memory so far, in bytes.
 
 #include <ATen/ATen.h>
@@ -40,6 +40,14 @@ class Session {
   }
 
   void run(const std::string& what) {
+    const std::string by_libtorch = "libtorch-";
+    if (!what.starts_with(by_libtorch)) return run_as_set(what);
+    const KernelsInScope in_scope(*model_.module, Kernels::kAten);
+    run_as_set(what.substr(by_libtorch.size()));
+  }
+
+ private:
+  void run_as_set(const std::string& what) {
     const Samples samples{batch_.size(), [&](int64_t begin, int64_t count) {
                             return Batch{batch_.images.slice(0, begin, begin + count),
                                          batch_.labels.slice(0, begin, begin + count)};
@@ -47,13 +55,9 @@ class Session {
     const ObjectiveFunction objective(
         model_, parameters_, samples,
         {.loss = cross_entropies_by(kernels_of(model_)), .chunk = batch_.size()});
-    if (what == "gradient") objective.gradient();
     if (what == "training") oracle_.gradient(batch_, direction_);
+    if (what == "gradient") objective.gradient();
     if (what == "norms") measure_sample_gradients(objective);
-    if (what == "libtorch") {
-      const KernelsInScope by_libtorch(*model_.module, Kernels::kAten);
-      measure_sample_gradients(objective);
-    }
     if (what == "product") objective.hessian_product(direction_);
     if (what == "forward") objective.value();
     if (what == "loop") {
@@ -64,7 +68,6 @@ class Session {
     }
   }
 
- private:
   Model model_;
   FlatParameters parameters_;
   GradientBudget budget_;

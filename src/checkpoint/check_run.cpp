@@ -7,8 +7,6 @@
 #include "checkpoint/storage.h"
 #include "networks/weight_file.h"
 #include "util/error.h"
-#include "util/file.h"
-#include "util/hash.h"
 
 namespace batchplus {
 namespace fs = std::filesystem;
@@ -33,11 +31,9 @@ void require_file(const fs::path& path) {
 std::vector<std::string> find_lost_results(const RunLayout& layout, const Json& status) {
   std::vector<std::string> problems;
   note_problem(layout.metrics(), problems, [&] {
-    // A run that diverged in its first epoch has no records.
-    const bool has_records = status.value(kMetricsChecksum, "") != sha256_hex("");
-    if (has_records) require_file(layout.metrics());
-    const std::string records = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
-    require_checksum(status, kMetricsChecksum, sha256_hex(records), layout.metrics());
+    // The format without checksums does not say whether there were records.
+    if (!status.contains(kMetricsChecksum)) require_file(layout.metrics());
+    read_records(layout, status);
   });
   if (status["status"] != "done") return problems;
   note_problem(layout.weights(), problems, [&] {
@@ -58,6 +54,7 @@ RunCheck check_run(const RunLayout& layout) {
   });
   if (!status.is_null()) {
     note_problem(layout.config(), run.problems, [&] { read_config(layout); });
+    note_problem(layout.provenance(), run.problems, [&] { read_provenance(layout); });
     if (has_ended(status)) {
       for (std::string& problem : find_lost_results(layout, status))
         run.problems.push_back(std::move(problem));

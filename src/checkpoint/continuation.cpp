@@ -4,7 +4,7 @@
 
 #include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
-#include "config/config_fields.h"
+#include "config/compare_configs.h"
 #include "config/config_toml.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -26,13 +26,6 @@ void require_records(const std::string& records, const RunLayout& layout) {
     throw Error("the checkpoint's records are not those of a run",
                 {layout.checkpoint().string(), line, "it was made by another program"});
   }
-}
-
-/// Null when it is missing or damaged.
-Json read_provenance(const RunLayout& layout) {
-  if (!fs::exists(layout.provenance())) return {};
-  const Json provenance = Json::parse(read_file(layout.provenance()), nullptr, /*allow_exceptions=*/false);
-  return provenance.is_object() ? provenance : Json();
 }
 
 /// Threads that status.json says the run began with; 0 when it does not say.
@@ -105,9 +98,12 @@ Continuation read_continuation(const RunLayout& layout, Ended ended) {
 
 std::vector<std::string> describe_differences(const RunLayout& layout, const Json& now,
                                               bool has_own_kernels) {
-  const Json then = read_provenance(layout);
-  if (then.is_null())
+  Json then;
+  try {
+    then = read_provenance(layout);
+  } catch (const Error&) {
     return {fmt::format("{} is missing or damaged and begins anew", layout.provenance().string())};
+  }
   std::vector<std::string> differences;
   std::vector<std::string> keys = {"commit", "libtorch", "device"};
   if (!has_own_kernels) keys.insert(keys.end(), {"processor", "threads"});
@@ -124,15 +120,8 @@ std::vector<std::string> describe_differences(const RunLayout& layout, const Jso
 void require_same_run(const RunConfig& config, const std::string& data, const Continuation& run,
                       const RunLayout& layout) {
   std::vector<std::string> differences;
-  for (const ConfigField& field : config_fields()) {
-    if (!field.decides_result || field.get(config) == field.get(run.config)) continue;
-    const auto shown = [&](const RunConfig& of) {
-      const std::string value = field.get(of);
-      return value.empty() ? std::string("not set") : value;
-    };
-    differences.push_back(
-        fmt::format("{} is {} and the run has {}", field.key, shown(config), shown(run.config)));
-  }
+  for (const auto& [key, asked, found] : find_differences(result_values(config), run.config))
+    differences.push_back(fmt::format("{} is {} and the run has {}", key, asked, found));
   if (!differences.empty()) {
     throw Error("the run in the directory has another configuration",
                 {layout.root.string(), join(differences, "; "),

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "checkpoint/check_run.h"
 #include "cli/command.h"
+#include "config/config_toml.h"
 #include "config/sweep_file.h"
 #include "report/arrange.h"
 #include "store/sweep_directory.h"
@@ -38,14 +40,49 @@ CheckedPath check_description(const SweepDirectory& sweep) {
   return checked;
 }
 
+/// Finds runs that are not where they belong. Reads the description of each sweep once.
+class Places {
+ public:
+  /// What is wrong with the place of a run: a sweep has another one there.
+  std::vector<std::string> find_problems(const fs::path& run) {
+    const auto sweep = SweepDirectory::holding(run);
+    if (!sweep) return {};
+    try {
+      const auto [file, is_new] = sweeps_.try_emplace(sweep->root);
+      if (is_new) file->second = read_sweep_file(sweep->description());
+      const SweepFile::Run* expected = find_run(file->second, fs::weakly_canonical(run).filename());
+      if (expected == nullptr) return {};
+      const RunLayout layout{run};
+      const RunConfig config = parse_run_config(read_config(layout), layout.config().string());
+      const std::string differences = describe_differences(expected->config, config);
+      if (!differences.empty()) return {fmt::format("not the run that the sweep has here: {}", differences)};
+    } catch (const Error&) {
+      // What cannot be read is named as damaged.
+    }
+    return {};
+  }
+
+ private:
+  std::map<fs::path, SweepFile> sweeps_;
+};
+
 /// The runs of these directories, and of sweeps what says which runs they have.
 std::vector<CheckedPath> check_paths(const CheckCommand& command) {
   std::vector<CheckedPath> all;
+  Places places;
   for (const fs::path path : command.paths) {
     const SweepDirectory sweep{path};
     if (fs::exists(sweep.description())) all.push_back(check_description(sweep));
-    for (const fs::path& run : find_runs({path})) {
+    std::vector<fs::path> runs;
+    try {
+      runs = find_runs({path});
+    } catch (const Error& problem) {
+      // The others are checked all the same.
+      all.push_back({path, "unknown", {problem.summary()}});
+    }
+    for (const fs::path& run : runs) {
       RunCheck checked = check_run(RunLayout{run});
+      for (std::string& problem : places.find_problems(run)) checked.problems.push_back(std::move(problem));
       all.push_back({run, checked.status, std::move(checked.problems)});
     }
   }

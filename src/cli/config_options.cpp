@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -41,6 +42,11 @@ void ConfigOverrides::require_model_and_dataset(const std::string& alternative) 
 
 void ConfigOverrides::apply(RunConfig& config) const {
   for (const auto& [field, text] : values_) field->set(config, text, option_of(field->key));
+}
+
+bool is_for_training_alone(const ConfigField& field) {
+  static const std::set<std::string> kKeys = {"augment", "cutout", "mixup", "dropout", "init"};
+  return kKeys.contains(field.key);
 }
 
 void add_config_options(CLI::App& command, ConfigOverrides& overrides,

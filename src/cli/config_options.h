@@ -30,6 +30,9 @@ class ConfigOverrides {
 /// The option of a key: --inner-batch of inner_batch.
 std::string option_of(const std::string& key);
 
+/// Whether a field of the data or the network changes nothing for weights that are given.
+bool is_for_training_alone(const ConfigField& field);
+
 /// Adds the chosen fields of the config as options of a command.
 void add_config_options(CLI::App& command, ConfigOverrides& overrides,
                         const std::function<bool(const ConfigField&)>& is_chosen);

@@ -35,6 +35,11 @@ struct DataCommand {
 int64_t bytes_of(const DatasetInfo& info, const DatasetLocation& location) {
   if (location.is_archive) return static_cast<int64_t>(fs::file_size(location.path));
   int64_t bytes = 0;
+  // A folder of pictures has no list of files.
+  if (info.files.empty() && !location.path.empty()) {
+    for (const auto& entry : fs::recursive_directory_iterator(location.path))
+      if (entry.is_regular_file()) bytes += static_cast<int64_t>(entry.file_size());
+  }
   for (const auto& name : info.files)
     bytes += static_cast<int64_t>(fs::file_size(plain_or_gzip(location.path, name)));
   return bytes;

@@ -105,8 +105,7 @@ void add_eval_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
   eval->add_option("--out", command->out, "folder for confusion.csv, confusion.png and eval.json");
   add_config_options(*eval, command->overrides, [](const ConfigField& field) {
     using Topic = ConfigField::Topic;
-    const bool is_for_training = field.key == "init" || field.key == "augment";
-    return (field.topic == Topic::kData || field.topic == Topic::kNetwork) && !is_for_training;
+    return (field.topic == Topic::kData || field.topic == Topic::kNetwork) && !is_for_training_alone(field);
   });
   eval->callback(
       [command, &options, &action] { action = [command, &options] { return run_eval(*command, options); }; });

@@ -55,8 +55,9 @@ fs::path weights_of(const MeasureCommand& command) {
   if (!command.weights.empty()) return command.weights;
   if (!command.run.empty()) {
     const RunLayout layout{command.run};
-    if (!fs::exists(layout.weights())) {
-      const std::string status = read_status(layout).value("status", "unknown");
+    // A run that is being extended still has those of its shorter self.
+    const std::string status = read_status(layout).value("status", "unknown");
+    if (status != "done" || !fs::exists(layout.weights())) {
       const std::string hint =
           status == "done"
               ? fmt::format("'batchplus train --resume --out {}' makes them again from its checkpoint",
@@ -85,17 +86,18 @@ std::string describe_detail(const Quantity::Detail& detail) {
       detail);
 }
 
-/// " +- 0.1"; a single draw says nothing of its spread.
-std::string describe_error(double standard_error) {
-  return std::isnan(standard_error) ? " (one draw: no standard error)"
-                                    : fmt::format(" +- {:.2g}", standard_error);
+/// " +- 0.1"; a single draw says nothing of its spread, and draws that are not finite have none.
+std::string describe_error(const Quantity& quantity) {
+  const double error = *quantity.standard_error;
+  if (!std::isfinite(quantity.value)) return " (not finite)";
+  return std::isnan(error) ? " (one draw: no standard error)" : fmt::format(" +- {:.2g}", error);
 }
 
 /// `statistics`: of BatchNorm, as in the config.
 void print_result(const MeasureResult& result, bool is_per_layer, const std::string& statistics) {
   for (const Quantity& quantity : result.quantities) {
     std::string line = fmt::format("{:<28}{:>12.6g}", quantity.name, quantity.value);
-    if (quantity.standard_error) line += describe_error(*quantity.standard_error);
+    if (quantity.standard_error) line += describe_error(quantity);
     fmt::print("{}\n", line);
     std::vector<std::string> details;
     std::string check;
@@ -126,8 +128,10 @@ int run_measure(const MeasureCommand& command, const GlobalOptions& options) {
   const MeasureResult result = run_measurement(config, {.quantities = command.quantities,
                                                         .weights = weights,
                                                         .run = run,
+                                                        .config_run = command.run,
                                                         .device = parse_device(options.device),
                                                         .learning_rate = asked_rate,
+                                                        .given_keys = command.overrides.keys(),
                                                         .unknown_training = unknown_training(command),
                                                         .out = command.out,
                                                         .is_quiet = options.is_quiet});
@@ -164,8 +168,8 @@ void add_measure_command(CLI::App& app, GlobalOptions& options, CommandAction& a
   measure->add_option("--out", command->out, "folder for measure.json, sample_norms.csv and layer_norms.csv");
   measure->add_flag("--per-layer", command->is_per_layer, "show each layer's part of the gradient norms");
   add_config_options(*measure, command->overrides, [](const ConfigField& field) {
-    const bool is_for_training = field.key == "metrics" || field.key == "metrics_every" ||
-                                 field.key == "init" || field.key == "augment";
+    const bool is_for_training =
+        field.key == "metrics" || field.key == "metrics_every" || is_for_training_alone(field);
     // What measuring needs to know of the training.
     static const std::set<std::string> kOthers = {"method", "coefficient", "update_rule", "momentum",
                                                   "lr",     "inner_batch", "outer_batch", "seed"};

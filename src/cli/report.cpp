@@ -34,18 +34,29 @@ struct Target {
   fs::path out;
 };
 
+/// Options that say which runs of a spec mean nothing for directories.
+void require_no_spec_options(const SweepRequest& request) {
+  const auto refuse = [](const char* key, const std::string& value) {
+    throw Error("only a spec has such an option",
+                {key, value, "leave it out, or name the spec (a TOML file) instead of directories"});
+  };
+  if (!request.scale.empty()) refuse("scale", request.scale);
+  if (!request.settings.empty()) refuse("set", join(request.settings, " "));
+  if (!request.directory.empty()) refuse("runs", request.directory);
+}
+
 Target find_target(const ReportCommand& command) {
-  if (command.targets.size() == 1) {
-    const fs::path target = command.targets.front();
-    if (target.extension() == ".toml") {
-      const Spec spec = read_spec(target);
-      return {compare_spec(command.request, spec), directory_of(spec, command.request) / "report"};
-    }
-    if (fs::exists(SweepDirectory{target}.description())) return {compare_sweep(target), target / "report"};
+  const bool is_one = command.targets.size() == 1;
+  const fs::path first = command.targets.front();
+  if (is_one && first.extension() == ".toml") {
+    const Spec spec = read_spec(first);
+    return {compare_spec(command.request, spec), directory_of(spec, command.request) / "report"};
   }
+  require_no_spec_options(command.request);
+  if (is_one && fs::exists(SweepDirectory{first}.description()))
+    return {compare_sweep(first), first / "report"};
   Comparison comparison = arrange_runs(find_runs({command.targets.begin(), command.targets.end()}));
-  if (command.targets.size() == 1)
-    return {std::move(comparison), fs::path(command.targets.front()) / "report"};
+  if (is_one) return {std::move(comparison), first / "report"};
   // Nobody says whose the report is that may be here.
   const fs::path out = "report";
   if (command.out.empty() && fs::exists(out)) {

@@ -139,9 +139,19 @@ void report_failures(const Sweep& sweep) {
   }
 }
 
+void tell_misplaced(const Sweep& sweep, const MisplacedRun& row) {
+  fmt::print(stderr, "misplaced: {}: {} holds another run: {}\n", describe(row.run),
+             sweep.directory.run(row.run.id).string(), row.differences);
+}
+
 /// The outcome in words or JSON; 0 when every run has a result.
 int conclude(const Sweep& sweep, const GlobalOptions& options) {
-  const SweepTally result = tally(sweep);
+  SweepTally result = tally(sweep);
+  const std::vector<MisplacedRun> misplaced = find_misplaced(sweep);
+  for (const MisplacedRun& row : misplaced) {
+    --result.counts[row.state];
+    ++result.counts[SweepState::kMisplaced];
+  }
   if (options.is_json) {
     Json json = {
         {"spec", sweep.spec.name}, {"scale", sweep.scale}, {"directory", sweep.directory.root.string()}};
@@ -152,7 +162,9 @@ int conclude(const Sweep& sweep, const GlobalOptions& options) {
                sweep.directory.root.string());
   }
   report_failures(sweep);
-  return result.is_finished() && result.count(SweepState::kFailed) == 0 ? 0 : Error::kFailure;
+  for (const MisplacedRun& row : misplaced) tell_misplaced(sweep, row);
+  const bool has_all = result.count(SweepState::kFailed) + result.count(SweepState::kMisplaced) == 0;
+  return result.is_finished() && has_all ? 0 : Error::kFailure;
 }
 
 /// 128 and the signal's number after one, else the code given.
@@ -167,7 +179,12 @@ int run_index(const Sweep& sweep, int64_t index, const RunEnvironment& environme
     throw Error("there is no such run",
                 {"index", std::to_string(index), fmt::format("0 to {}", sweep.planned.size() - 1)});
   }
-  const SpecRun& run = sweep.planned[static_cast<size_t>(index)].run;
+  const PlannedRun& row = sweep.planned[static_cast<size_t>(index)];
+  const SpecRun& run = row.run;
+  if (const auto misplaced = find_misplaced(sweep.directory, row)) {
+    tell_misplaced(sweep, *misplaced);
+    return Error::kFailure;
+  }
   run_one(sweep.directory, run, environment);
   const SweepState state = state_of(sweep.directory, run.id);
   if (!environment.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "run/run.h"
 #include "run/run_group.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
 
@@ -24,6 +26,8 @@ constexpr int kExitSignalled = 128;
 
 struct TrainCommand {
   std::string config_file;
+  /// Read once: it may come through a pipe.
+  std::string config_text;
   ConfigOverrides overrides;
   bool has_tensorboard = false;
   bool is_resuming = false;
@@ -37,12 +41,19 @@ std::string optional_number(const Json& result, const char* key, const char* for
   return fmt::format(fmt::runtime(format), result[key].get<double>());
 }
 
+/// 2.385 and 40.
+std::string short_number(const Json& number) {
+  const double value = number.get<double>();
+  return value == std::floor(value) ? format_number(value) : fmt::format("{:.3f}", value);
+}
+
 void print_result(const Json& result, const RunConfig& config) {
   fmt::print("{} on {}, {}: {} after {} epochs, {} inner steps, {} gradient evaluations, {}\n", config.method,
-             config.dataset, config.model, result["status"].get<std::string>(), result["epochs"].dump(),
-             result["inner_steps"].dump(), result["gradient_evaluations"].dump(),
-             format_duration(result["seconds"].get<double>()));
-  if (result["status"] == "interrupted") return;
+             config.dataset, config.model, result["status"].get<std::string>(),
+             short_number(result["epochs"]), result["inner_steps"].dump(),
+             result["gradient_evaluations"].dump(), format_duration(result["seconds"].get<double>()));
+  // Only a run that is done has weights, and is evaluated with them.
+  if (result["status"] != "done") return;
   fmt::print("train loss {}  accuracy {}%\n", optional_number(result, "train_loss", "{:.4f}"),
              optional_number(result, "train_accuracy", "{:.2f}"));
   fmt::print("test  loss {}  accuracy {}% (best {}%)\n", optional_number(result, "test_loss", "{:.4f}"),
@@ -64,7 +75,7 @@ void require_something_to_train(const TrainCommand& command, const RunLayout& la
 /// What the options and the config file ask for.
 RunConfig asked_config(const TrainCommand& command) {
   RunConfig asked;
-  if (!command.config_file.empty()) read_config_file(asked, command.config_file);
+  parse_config(asked, command.config_text, command.config_file);
   command.overrides.apply(asked);
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
@@ -83,7 +94,7 @@ RunConfig config_of(const TrainCommand& command) {
   // A run directory may come from anywhere: it does not say where else to write.
   config.save_weights.clear();
   const std::string dataset_of_run = config.dataset;
-  if (!command.config_file.empty()) read_config_file(config, command.config_file);
+  parse_config(config, command.config_text, command.config_file);
   command.overrides.apply(config);
   if (config.dataset != dataset_of_run) config.dataset = absolute_dataset(config.dataset);
   config.out = asked.out;
@@ -118,7 +129,7 @@ void report_divergence(const Json& result, const RunConfig& config) {
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
   fmt::print(stderr, "batchplus: interrupted by {}{} after {} epochs\n", signal_name(outcome.signal),
              outcome.signalled.empty() ? "" : fmt::format(" at {}", outcome.signalled),
-             outcome.result["epochs"].dump());
+             short_number(outcome.result["epochs"]));
   fmt::print(stderr, "  hint:  {}\n",
              config.out.empty() ? "with --out the run could have gone on from here"
                                 : fmt::format("go on with: batchplus train --resume --out {}", config.out));
@@ -158,10 +169,19 @@ int train_here(const TrainCommand& command, const GlobalOptions& options, Group*
   return exit_code_of(outcome);
 }
 
+/// Every process reads the config by itself, and a pipe can be read once.
+void require_file_for_all(const std::string& config_file) {
+  if (config_file.empty() || std::filesystem::is_regular_file(config_file)) return;
+  throw Error("not a regular file, and several processes are to read it",
+              {"config", config_file, "write it into a file first"});
+}
+
 int run_train(const TrainCommand& command, const GlobalOptions& options) {
   const std::optional<Membership> membership = membership_of(command.group);
-  if (is_launching(command.group, membership))
+  if (is_launching(command.group, membership)) {
+    require_file_for_all(command.config_file);
     return launch(command.group, !asked_config(command).out.empty());
+  }
   watch_stop_signals(SecondSignal::kExits);
   if (!membership || membership->size == 1) return train_here(command, options, nullptr);
   stop_with_parent();
@@ -197,7 +217,10 @@ void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& act
       throw Error("only a run that is there can be extended",
                   {"--extend", command->extension, "add --resume"});
     }
-    action = [command, &options] { return run_train(*command, options); };
+    action = [command, &options] {
+      if (!command->config_file.empty()) command->config_text = read_text(command->config_file);
+      return run_train(*command, options);
+    };
   });
 }
 

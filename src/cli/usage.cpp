@@ -88,7 +88,11 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
     return Error("the option is given more than once",
                  {repeated->get_name(), join(repeated->results(), ", "), "give it once"});
   }
-  return Error(problem.what());
+  // CLI11 says "--lr: 1 required TEXT missing".
+  const std::string what = problem.what();
+  const bool lacks_value = what.ends_with("missing") && dynamic_cast<const CLI::ArgumentMismatch*>(&problem);
+  if (lacks_value) return Error("the option needs a value", {what.substr(0, what.find(':')), "", ""});
+  return Error(what);
 }
 
 void refuse_empty_values(CLI::App& app) {
@@ -108,8 +112,8 @@ CLI::Validator at_least(int64_t least) {
       [least](const std::string& value) -> std::string {
         try {
           if (parse_integer(value, "") >= least) return "";
-        } catch (const Error&) {
-          return fmt::format("{} is not a whole number", value);
+        } catch (const Error& problem) {
+          return fmt::format("{}: {}", value, problem.summary());
         }
         return fmt::format("is {}, and must be {} or more", value, least);
       },

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -301,6 +302,17 @@ const std::vector<ConfigField>& config_fields() {
        }},
   });
   return fields;
+}
+
+std::string suggest_key(const std::string& name, const std::vector<std::string>& keys) {
+  static const std::map<std::string, std::string> kOurWords = {
+      {"learning_rate", "lr"}, {"batch_size", "inner_batch"}, {"optimizer", "method"},
+      {"optimiser", "method"}, {"network", "model"},          {"arch", "model"},
+      {"num_epochs", "epochs"}};
+  const auto ours = kOurWords.find(name);
+  const bool is_known =
+      ours != kOurWords.end() && std::find(keys.begin(), keys.end(), ours->second) != keys.end();
+  return is_known ? fmt::format("did you mean '{}'?", ours->second) : suggest_name(name, keys);
 }
 
 RunConfig defaults_of_older_runs() {

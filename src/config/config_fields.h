@@ -37,6 +37,9 @@ struct ConfigField {
 
 const std::vector<ConfigField>& config_fields();
 
+/// "did you mean 'lr'?": what to say of a key that is none of `keys`; knows what others call ours.
+std::string suggest_key(const std::string& name, const std::vector<std::string>& keys);
+
 /// What the text of a run directory means where it lacks keys: they are younger than the run.
 RunConfig defaults_of_older_runs();
 

@@ -79,7 +79,7 @@ void parse_config(RunConfig& config, std::string_view text, const std::string& w
     const std::string name(key.str());
     const std::string place = place_in(where, key.source().begin);
     const auto field = std::find(keys.begin(), keys.end(), name);
-    if (field == keys.end()) throw Error("unknown key", {place, name, suggest_name(name, keys)});
+    if (field == keys.end()) throw Error("unknown key", {place, name, suggest_key(name, keys)});
     const ConfigField& row = config_fields()[static_cast<size_t>(field - keys.begin())];
     row.set(config, text_of(row, node, place), fmt::format("{}, {}", place, name));
   }

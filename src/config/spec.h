@@ -123,6 +123,10 @@ inline constexpr int64_t kMostRuns = 10000;
 /// more than kMostRuns, or for a scale that the spec does not have.
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale);
 
+/// An Error when an override or a scale sets a key that an axis or the choice sets: cells would not be what
+/// they are called. parse_spec asks.
+void require_own_keys(const Spec& spec);
+
 /// An Error that names those there are when the spec has no such scale.
 const SpecScale& find_scale(const Spec& spec, const std::string& name);
 

@@ -74,13 +74,29 @@ void require_few_runs(int64_t before, int64_t repeats) {
                                              fmt::format("a sweep has at most {}", format_count(kMostRuns))});
 }
 
-/// Who says what a key is, cell by cell; empty when nobody does.
-std::string owner_of(const Spec& spec, const std::string& key) {
-  if (spec.choice && spec.choice->key == key) return "[choose]";
+/// Whether both hold in some cell.
+bool can_hold_together(const SpecCondition& a, const SpecCondition& b) {
+  return std::all_of(a.labels.begin(), a.labels.end(), [&](const auto& entry) {
+    const auto other = b.labels.find(entry.first);
+    return other == b.labels.end() ||
+           std::find_first_of(entry.second.begin(), entry.second.end(), other->second.begin(),
+                              other->second.end()) != entry.second.end();
+  });
+}
+
+/// Who says what a key is, cell by cell, where the condition holds; empty when nobody does.
+std::string owner_of(const Spec& spec, const std::string& key, const SpecCondition& when) {
+  if (spec.choice && spec.choice->key == key) {
+    const SpecChoice& choice = *spec.choice;
+    const bool is_same = !choice.same_for.labels.empty() && can_hold_together(choice.same_for, when);
+    if (can_hold_together(choice.when, when) || is_same) return "[choose]";
+  }
   for (const SpecAxis& axis : spec.axes) {
     for (const SpecAxisValue& value : axis.values) {
+      const SpecCondition of_value{{{axis.name, {value.label}}}};
       for (const SpecSetting& setting : value.settings.config) {
-        if (setting.key == key) return fmt::format("the axis '{}'", axis.name);
+        if (setting.key == key && can_hold_together(of_value, when))
+          return fmt::format("the axis '{}'", axis.name);
       }
     }
   }
@@ -105,6 +121,20 @@ const SpecScale& find_scale(const Spec& spec, const std::string& name) {
   return find_row(spec.scales, name, "scale of this spec", "scale");
 }
 
+void require_own_keys(const Spec& spec) {
+  const auto check = [&](const SpecSettings& settings, const SpecCondition& when) {
+    for (const SpecSetting& setting : settings.config) {
+      const std::string owner = owner_of(spec, setting.key, when);
+      if (owner.empty()) continue;
+      throw Error("another part of the spec says what this key is, cell by cell",
+                  {setting.where, setting.text,
+                   fmt::format("{} sets it; change it there, or make an axis value of it", owner)});
+    }
+  };
+  for (const SpecOverride& change : spec.overrides) check(change.settings, change.when);
+  for (const SpecScale& scale : spec.scales) check(scale.settings, {});
+}
+
 void set_everywhere(Spec& spec, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
@@ -121,7 +151,7 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     if (field.key != setting.key || std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
     RunConfig scratch;
     field.set(scratch, setting.text, fmt::format("{{set}} {}", setting.key));
-    const std::string owner = owner_of(spec, setting.key);
+    const std::string owner = owner_of(spec, setting.key, {});
     if (!owner.empty()) {
       throw Error("the spec itself says what this key is, cell by cell",
                   {fmt::format("{{set}} {}", setting.key), assignment,
@@ -131,7 +161,7 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
     return;
   }
   keys.emplace_back(kRepeats);
-  throw Error("unknown key", {"set", setting.key, suggest_name(setting.key, keys)});
+  throw Error("unknown key", {"set", setting.key, suggest_key(setting.key, keys)});
 }
 
 std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "config/config_fields.h"
@@ -22,9 +23,11 @@ SpecSettings read_settings(const SpecTable& reader) {
     const std::string name(key.str());
     const std::string where = reader.where(key);
     if (name == "epochs_times") {
-      settings.epochs_times = parse_number(scalar_text(node, where, name), where);
-      if (!(*settings.epochs_times > 0))
-        throw Error("value out of range", {where, name, "must be more than zero"});
+      const std::string text = scalar_text(node, where, name);
+      settings.epochs_times = parse_number(text, where);
+      if (!(*settings.epochs_times > 0) || !std::isfinite(*settings.epochs_times))
+        throw Error("value out of range",
+                    {where, text, "epochs_times must be a finite number, more than zero"});
       continue;
     }
     if (name == kRepeats) {
@@ -79,13 +82,21 @@ SpecCondition read_when(const SpecTable& reader, const std::string& name, const 
   return when ? read_condition(*when, axes) : SpecCondition{};
 }
 
+/// A heading of tables: without one nobody could tell what stands below it.
+std::string required_name(const SpecTable& reader, const std::string& key) {
+  const std::string name = reader.required_text(key);
+  if (name.find_first_not_of(' ') == std::string::npos)
+    throw Error("a name is empty", {reader.place_of(key), fmt::format("\"{}\"", name), "name it in a word"});
+  return name;
+}
+
 SpecAxis read_axis(const SpecTable& reader) {
   reader.allow({"name", "value"}, false);
-  SpecAxis axis{reader.required_text("name"), {}};
+  SpecAxis axis{required_name(reader, "name"), {}};
   std::set<std::string> labels;
   for (const SpecTable& row : reader.tables("value")) {
     row.allow({"label", "epochs_times", "repeats"}, true);
-    SpecAxisValue value{row.required_text("label"), read_settings(row)};
+    SpecAxisValue value{required_name(row, "label"), read_settings(row)};
     if (!labels.insert(value.label).second) {
       throw Error("two values of an axis have the same label", {row.where(), value.label, "name them apart"});
     }
@@ -107,7 +118,7 @@ void require_separate_keys(const std::vector<SpecAxis>& axes) {
         if (is_new || owner->second.first == axis.name) continue;
         throw Error("two axes set one key",
                     {setting.where, fmt::format("'{}' and '{}'", owner->second.first, axis.name),
-                     "put it on one of them, or into an [[override]]"});
+                     "put it on one of them"});
       }
     }
   }
@@ -235,8 +246,9 @@ ReportOptions read_report(const SpecTable& reader) {
   if (reader.has("x")) find_row(x_axes(), report.x, "x axis", reader.place_of("x"));
   if (const auto* smooth = reader.table().get("smooth")) {
     const std::string where = reader.place_of("smooth");
-    report.smooth = parse_integer(scalar_text(*smooth, where, "smooth"), where);
-    if (report.smooth < 1) throw Error("value out of range", {where, "smooth", "must be one or more"});
+    const std::string text = scalar_text(*smooth, where, "smooth");
+    report.smooth = parse_integer(text, where);
+    if (report.smooth < 1) throw Error("value out of range", {where, text, "smooth must be one or more"});
   }
   if (reader.has("at_loss")) {
     report.at_loss = parse_loss_levels(reader.texts("at_loss", {}), reader.place_of("at_loss"));
@@ -309,6 +321,7 @@ Spec read_grid(const SpecTable& reader) {
   spec.scales = read_scales(reader, spec.axes);
   if (const auto published = reader.inner_table("published"))
     spec.published = read_published(*published, spec.axes);
+  require_own_keys(spec);
   return spec;
 }
 

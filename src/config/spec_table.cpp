@@ -21,7 +21,8 @@ std::vector<std::string> spec_config_keys() {
 
 int64_t parse_repeats(const std::string& text, const std::string& where) {
   const int64_t repeats = parse_integer(text, where);
-  if (repeats < 1) throw Error("value out of range", {where, kRepeats, "must be one or more"});
+  if (repeats < 1)
+    throw Error("value out of range", {where, text, fmt::format("{} must be one or more", kRepeats)});
   return repeats;
 }
 
@@ -39,7 +40,7 @@ void SpecTable::allow(const std::vector<std::string>& known, bool has_config_key
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error("unknown key", {where(key), name, suggest_name(name, names)});
+    throw Error("unknown key", {where(key), name, suggest_key(name, names)});
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "util/error.h"
 #include "util/file.h"
 #include "util/table.h"
@@ -22,6 +24,18 @@ std::vector<std::string> labels_in(const SweepFile& sweep, const Json& cell) {
   std::vector<std::string> labels;
   for (const SweepFile::Axis& axis : sweep.axes) labels.push_back(cell.at(axis.name));
   return labels;
+}
+
+/// The values that all runs share.
+ConfigValues shared_config(const SweepFile& sweep) {
+  ConfigValues shared = sweep.runs.empty() ? ConfigValues() : sweep.runs.front().config;
+  for (const SweepFile::Run& run : sweep.runs) {
+    std::erase_if(shared, [&](const auto& entry) {
+      const auto same = run.config.find(entry.first);
+      return same == run.config.end() || same->second != entry.second;
+    });
+  }
+  return shared;
 }
 
 ReportOptions report_options(const Json& json) {
@@ -51,6 +65,8 @@ SweepFile from_json(const Json& json) {
       run.choice = row["choice"];
       run.decided_by = labels_in(sweep, row.at("decided_by"));
     }
+    run.config = row.value("config", ConfigValues());
+    run.config.merge(json.value("config", ConfigValues()));
     sweep.runs.push_back(std::move(run));
   }
   for (const Json& row : json.at("published")) {
@@ -78,6 +94,8 @@ Json to_json(const SweepFile& sweep) {
                     {"at_loss", sweep.report.at_loss}};
   json["axes"] = Json::array();
   for (const auto& [name, labels] : sweep.axes) json["axes"].push_back({{"name", name}, {"labels", labels}});
+  const ConfigValues shared = shared_config(sweep);
+  if (!shared.empty()) json["config"] = shared;
   json["runs"] = Json::array();
   for (const SweepFile::Run& run : sweep.runs) {
     Json row = {{"id", run.id}, {"seed", run.seed}, {"cell", cell_json(sweep, run.labels)}};
@@ -85,6 +103,9 @@ Json to_json(const SweepFile& sweep) {
       row["choice"] = run.choice;
       row["decided_by"] = cell_json(sweep, run.decided_by);
     }
+    ConfigValues own = run.config;
+    std::erase_if(own, [&](const auto& entry) { return shared.contains(entry.first); });
+    if (!own.empty()) row["config"] = own;
     json["runs"].push_back(std::move(row));
   }
   json["published"] = Json::array();
@@ -94,6 +115,12 @@ Json to_json(const SweepFile& sweep) {
     json["published"].push_back(std::move(row));
   }
   return json;
+}
+
+const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id) {
+  const auto found = std::find_if(sweep.runs.begin(), sweep.runs.end(),
+                                  [&](const SweepFile::Run& run) { return run.id == id; });
+  return found == sweep.runs.end() ? nullptr : &*found;
 }
 
 SweepFile read_sweep_file(const std::filesystem::path& path) {

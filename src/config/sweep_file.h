@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/compare_configs.h"
 #include "config/report_options.h"
 #include "config/spec.h"
 #include "util/json.h"
@@ -28,6 +29,8 @@ struct SweepFile {
     /// counts; empty where there is nothing to choose.
     std::string choice = {};
     std::vector<std::string> decided_by = {};
+    /// What the config of its run directory must say; empty in a sweep from before it was noted.
+    ConfigValues config = {};
   };
   struct Published {
     std::string quantity;
@@ -62,5 +65,8 @@ Json to_json(const SweepFile& sweep);
 
 /// An Error when the file is missing or is not a description of a sweep.
 SweepFile read_sweep_file(const std::filesystem::path& path);
+
+/// The run of a sweep that this id names; null when it has none.
+const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id);
 
 }  // namespace batchplus

@@ -6,6 +6,7 @@
 #include "data/mnist.h"
 #include "data/svhn.h"
 #include "data/synthetic.h"
+#include "util/error.h"
 #include "util/table.h"
 
 namespace batchplus {
@@ -211,14 +212,24 @@ const std::vector<DatasetInfo>& datasets() {
   return table;
 }
 
+namespace {
+
+/// Whether it is a folder of pictures; an Error when it does not say which.
+bool is_folder(const std::string& name) {
+  if (name == kFolderPrefix) throw Error("no folder is named", {"dataset", name, "write folder:PATH"});
+  return name.starts_with(kFolderPrefix);
+}
+
+}  // namespace
+
 std::string absolute_dataset(const std::string& name) {
-  if (!name.starts_with(kFolderPrefix)) return name;
+  if (!is_folder(name)) return name;
   const fs::path path = fs::absolute(name.substr(kFolderPrefix.size()));
   return std::string(kFolderPrefix) + path.lexically_normal().string();
 }
 
 DatasetInfo find_dataset(const std::string& name) {
-  if (name.starts_with(kFolderPrefix)) return image_folder(name);
+  if (is_folder(name)) return image_folder(name);
   return find_row(datasets(), name, "dataset", "dataset");
 }
 

@@ -68,6 +68,23 @@ void cross_entropies(int64_t samples, int64_t classes, const float* logits, cons
   compute_losses(samples, classes, logits, {.labels = labels}, /*divisor=*/1, losses, gradient);
 }
 
+void cross_entropy_tangents(int64_t samples, int64_t classes, const float* gradient, const int64_t* labels,
+                            const float* logits_tangent, float* tangents, float* second) {
+  for (int64_t n = 0; n < samples; ++n) {
+    const float* g = gradient + n * classes;
+    const float* t = logits_tangent + n * classes;
+    double along = 0;
+    for (int64_t k = 0; k < classes; ++k) along += static_cast<double>(g[k]) * static_cast<double>(t[k]);
+    tangents[n] = static_cast<float>(along);
+    // g is p with one taken from the label's.
+    const double mean = along + static_cast<double>(t[labels[n]]);
+    for (int64_t k = 0; k < classes; ++k) {
+      const double probability = static_cast<double>(g[k]) + (k == labels[n] ? 1 : 0);
+      second[n * classes + k] = static_cast<float>(probability * (static_cast<double>(t[k]) - mean));
+    }
+  }
+}
+
 double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits, const Targets& targets,
                           float* gradient) {
   SampleShare* share = SampleShare::current();

@@ -26,4 +26,10 @@ double mean_cross_entropy(int64_t samples, int64_t classes, const float* logits,
 void cross_entropies(int64_t samples, int64_t classes, const float* logits, const int64_t* labels,
                      float* losses, float* gradient);
 
+/// The derivatives of these losses along tangents z' of the logits, sum_k g_k z'_k with g as `gradient`
+/// above: tangents: [samples]. `second` gets the gradient of their sum with respect to the logits, p_k (z'_k
+/// - sum_j p_j z'_j) with the probabilities p. Portable too.
+void cross_entropy_tangents(int64_t samples, int64_t classes, const float* gradient, const int64_t* labels,
+                            const float* logits_tangent, float* tangents, float* second);
+
 }  // namespace batchplus::kernels

@@ -67,6 +67,23 @@ void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* 
   });
 }
 
+void max_pool_tangent(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* places) {
+  const TracedCall traced([&] { return work_of(x, y, "max pool {}, {}x{}, tangent"); });
+  at::parallel_for(0, y.samples, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t sample = begin; sample < end; ++sample) {
+      for (int64_t i = 0; i < y.pixels(); ++i) {
+        float* to = y.sample(sample) + i * y.stride;
+        const uint8_t* place = places + (sample * y.pixels() + i) * y.channels;
+        const float* corner = x.pixel(sample, i / y.width * side, i % y.width * side);
+        for (int64_t k = 0; k < side * side; ++k) {
+          const float* from = corner + (k / side * x.width + k % side) * x.stride;
+          for (int64_t c = 0; c < y.channels; ++c) to[c] = place[c] == k ? from[c] : to[c];
+        }
+      }
+    }
+  });
+}
+
 void max_pool_backward(const ConstMaps& g, int64_t side, const uint8_t* places, const Maps& dx) {
   const TracedCall traced([&] { return work_of(dx, g, "max pool {}, {}x{}, backward"); });
   // Rows and columns that no window covers get zero.
@@ -136,12 +153,17 @@ HWY_AFTER_NAMESPACE();
 namespace batchplus::kernels {
 
 HWY_EXPORT(max_pool_forward);
+HWY_EXPORT(max_pool_tangent);
 HWY_EXPORT(max_pool_backward);
 HWY_EXPORT(average_pool_forward);
 HWY_EXPORT(average_pool_backward);
 
 void max_pool_forward(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* places) {
   HWY_DYNAMIC_DISPATCH(max_pool_forward)(x, side, y, places);
+}
+
+void max_pool_tangent(const ConstMaps& x, int64_t side, const Maps& y, uint8_t* places) {
+  HWY_DYNAMIC_DISPATCH(max_pool_tangent)(x, side, y, places);
 }
 
 void max_pool_backward(const ConstMaps& y_gradient, int64_t side, const uint8_t* places,

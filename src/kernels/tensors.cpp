@@ -5,8 +5,7 @@
 namespace batchplus::kernels {
 
 bool take(const at::Tensor& tensor) {
-  constexpr uint64_t kLevel = 0;
-  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && !tensor._fw_grad(kLevel).defined();
+  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat;
 }
 
 Maps maps_of(const at::Tensor& t) {

@@ -9,7 +9,7 @@ namespace batchplus::kernels {
 
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
-/// Whether kernels can compute with a tensor: float, on the CPU, without a forward derivative.
+/// Whether kernels can compute with a tensor: float, on the CPU.
 bool take(const at::Tensor& tensor);
 
 /// [N,C,H,W] with the channels side by side.

@@ -1,6 +1,5 @@
 #include "layers/batch_norm.h"
 
-#include <ATen/ops/addcmul.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -8,6 +7,7 @@
 
 #include "kernels/batch_norm.h"
 #include "kernels/tensors.h"
+#include "layers/dual_batch_norm.h"
 #include "layers/fixed_batch_norm.h"
 #include "layers/function.h"
 
@@ -96,6 +96,10 @@ bool BatchNorm::is_fusing(const torch::Tensor& x) const {
   return uses_own_kernels(x) && (is_training() || statistics_ == Statistics::kRunning);
 }
 
+bool BatchNorm::has_kernels(const torch::Tensor& x) const {
+  return uses_own_kernels(x) && !(is_training() && has_tangent(x));
+}
+
 BatchNormParts BatchNorm::begin_batch() {
   if (is_training()) num_batches_tracked_ += 1;
   return {weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon};
@@ -108,20 +112,22 @@ torch::Tensor BatchNorm::fused(const torch::Tensor& x, const torch::Tensor& shor
   }
   const torch::Tensor input = x.contiguous(kChannelsLast);
   const Moments moments = statistics_ == Statistics::kRunning ? evaluation_moments(x) : moments_of(input);
+  if (has_tangent(x) || tangent::exists(shortcut)) {
+    return dual_batch_norm(input, moments, parts, shortcut, is_relu);
+  }
   return fixed_batch_norm(*this, input, {moments.mean, moments.variance, parts}, shortcut, is_relu);
 }
 
 torch::Tensor BatchNorm::relu(const torch::Tensor& x) {
-  return uses_own_kernels(x) ? fused(x, {}, /*is_relu=*/true) : NormalizationLayer::relu(x);
+  return has_kernels(x) ? fused(x, {}, /*is_relu=*/true) : NormalizationLayer::relu(x);
 }
 
 torch::Tensor BatchNorm::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
-  return uses_own_kernels(x) ? fused(x, shortcut, /*is_relu=*/true)
-                             : NormalizationLayer::add_relu(x, shortcut);
+  return has_kernels(x) ? fused(x, shortcut, /*is_relu=*/true) : NormalizationLayer::add_relu(x, shortcut);
 }
 
 torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
-  if (uses_own_kernels(x)) return fused(x, {}, /*is_relu=*/false);
+  if (has_kernels(x)) return fused(x, {}, /*is_relu=*/false);
   torch::Tensor y;
   if (is_training()) {
     num_batches_tracked_ += 1;
@@ -136,13 +142,6 @@ torch::Tensor BatchNorm::forward(const torch::Tensor& x) {
 
 torch::Tensor BatchNorm::evaluate(const torch::Tensor& x) const {
   const Moments moments = evaluation_moments(x);
-  if (has_tangent(x) || has_tangent(weight_)) {
-    // libtorch 1.13 cannot differentiate its batch norm's backward pass forwards; this it can.
-    const torch::Tensor scale = (moments.variance + kEpsilon).rsqrt();
-    const auto along_channels = [](const torch::Tensor& c) { return c.view({1, -1, 1, 1}); };
-    const torch::Tensor slope = weight_ * scale;
-    return at::addcmul(along_channels(bias_ - slope * moments.mean), x, along_channels(slope));
-  }
   return at::batch_norm(x, weight_, bias_, moments.mean, moments.variance, /*training=*/false, kMomentum,
                         kEpsilon, /*cudnn_enabled=*/true);
 }

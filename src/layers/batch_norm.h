@@ -37,6 +37,8 @@ class BatchNorm : public NormalizationLayer {
   static constexpr double kMomentum = 0.1;
 
  private:
+  /// Whether own kernels compute on x: those for training have no tangents.
+  bool has_kernels(const torch::Tensor& x) const;
   torch::Tensor evaluate(const torch::Tensor& x) const;
   /// By own kernels: forward(x), plus `shortcut` if defined, max(0, .) with is_relu.
   torch::Tensor fused(const torch::Tensor& x, const torch::Tensor& shortcut, bool is_relu);

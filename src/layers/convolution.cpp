@@ -77,8 +77,11 @@ torch::Tensor Convolution::forward(const torch::Tensor& x) {
     const auto algorithm =
         kernels::choose_algorithm({options_.kernel, options_.stride, options_.padding}, x.size(1), x.size(2),
                                   x.size(3), /*may_use_winograd=*/kernels() == Kernels::kFast);
-    const torch::Tensor y = ConvolutionFunction::apply(x, weight_, maybe(bias_), options_.stride,
-                                                       options_.padding, static_cast<int64_t>(algorithm));
+    const auto convolve = [&](const Tensor& maps, const Tensor& weight, const Tensor& bias) {
+      return ConvolutionFunction::apply(maps, weight, maybe(bias), options_.stride, options_.padding,
+                                        static_cast<int64_t>(algorithm));
+    };
+    const torch::Tensor y = tangent::product(x, weight_, bias_, convolve);
     observed(x, y);
     return y;
   }

@@ -40,7 +40,7 @@ class DenseLayer : public torch::nn::Module {
   /// no derivatives with respect to parameters.
   bool is_fusing(const torch::Tensor& x) const {
     const auto* norm = dynamic_cast<const BatchNorm*>(bn1_.get());
-    return norm != nullptr && norm->is_fusing(x) && conv1_->uses_own_kernels(x) &&
+    return norm != nullptr && norm->is_fusing(x) && conv1_->uses_own_kernels(x) && !tangent::exists(x) &&
            (is_training() ? dropout_ == 0 : !needs_parameter_gradients());
   }
 

@@ -4,7 +4,6 @@
 #include <ATen/ops/empty_like.h>
 
 #include "kernels/batch_norm.h"
-#include "kernels/sample_rows.h"
 #include "kernels/tensors.h"
 #include "layers/function.h"
 
@@ -15,13 +14,6 @@ using namespace function;
 using kernels::data_of;
 using kernels::kChannelsLast;
 using kernels::maps_of;
-
-/// The sum over the samples of rows: [N,C].
-Tensor sum_of(const Tensor& rows) {
-  const Tensor sum = at::empty({rows.size(1)}, rows.options());
-  kernels::sum_rows(rows.size(0), rows.size(1), data_of(rows), data_of(sum));
-  return sum;
-}
 
 class FixedBatchNormFunction : public Function<FixedBatchNormFunction> {
  public:
@@ -76,8 +68,8 @@ class FixedBatchNormFunction : public Function<FixedBatchNormFunction> {
     kernels::fixed_batch_norm_backward(pass);
     const auto watch = c10::dynamic_intrusive_pointer_cast<Watch>(context->saved_data["watch"].toCapsule());
     if (watch->watcher != nullptr) watch->watcher->on_backward({*watch->layer, {}, {}, weights, biases});
-    const Tensor dw = context->needs_input_grad(1) ? sum_of(weights) : Tensor();
-    const Tensor db = context->needs_input_grad(2) ? sum_of(biases) : Tensor();
+    const Tensor dw = context->needs_input_grad(1) ? sum_of_samples(weights) : Tensor();
+    const Tensor db = context->needs_input_grad(2) ? sum_of_samples(biases) : Tensor();
     return {dx, dw, db, Tensor(), shortcut_gradient, Tensor(), Tensor(), Tensor()};
   }
 };

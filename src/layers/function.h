@@ -34,6 +34,9 @@ struct Watch : torch::CustomClassHolder {
 /// gradient.
 Tensor make_trigger(bool is_wanted);
 
+/// The sum over the samples of rows: [N,C], by own kernels: [C].
+Tensor sum_of_samples(const Tensor& rows);
+
 /// For backward passes that give numbers, not functions that could be differentiated again.
 void refuse_second_derivative();
 

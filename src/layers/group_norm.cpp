@@ -73,10 +73,10 @@ GroupNorm::GroupNorm(int64_t channels) : groups_(groups_for(channels)) {
 
 torch::Tensor GroupNorm::forward(const torch::Tensor& x) {
   torch::Tensor y;
-  if (uses_own_kernels(x)) {
+  if (uses_own_kernels(x) && !has_tangent(x)) {
     y = GroupNormFunction::apply(x, weight_, bias_, groups_, kEpsilon);
-  } else if (has_tangent(x) || has_tangent(weight_)) {
-    // libtorch 1.13 cannot differentiate its group norm's backward pass forwards; this it can.
+  } else if (has_tangent(x)) {
+    // libtorch 1.13 cannot differentiate its group norm forwards on channels-last maps; this it can.
     const auto along_channels = [](const torch::Tensor& c) { return c.view({1, -1, 1, 1}); };
     y = at::addcmul(along_channels(bias_), normalize(x).groups.reshape(x.sizes()), along_channels(weight_));
   } else {

@@ -27,14 +27,13 @@ void Layer::register_uniform(at::IntArrayRef weight_shape, bool has_bias) {
 // the output's gradient.
 torch::Tensor Layer::relu(const torch::Tensor& x) {
   torch::Tensor y = forward(x);
-  return is_observed() ? at::relu(y) : at::relu_(y);
+  return is_observed() || tangent::exists(y) ? at::relu(y) : at::relu_(y);
 }
 
 bool Layer::uses_own_kernels(const torch::Tensor& x) const {
-  const bool has_derivatives =
-      gradient_observer_ != nullptr ? !is_training() : is_training() || !torch::GradMode::is_enabled();
-  return kernels_ != Kernels::kAten && has_derivatives && observer_ == nullptr && kernels::are_available() &&
-         kernels::take(x) && kernels::take(weight_) && (!bias_.defined() || kernels::take(bias_));
+  const bool can_tell = observer_ == nullptr && (gradient_observer_ == nullptr || !is_training());
+  return kernels_ != Kernels::kAten && can_tell && kernels::are_available() && kernels::take(x) &&
+         kernels::take(weight_) && (!bias_.defined() || kernels::take(bias_));
 }
 
 GradientObserver* Layer::watcher() const {
@@ -63,11 +62,6 @@ std::vector<Layer*> layers_of(torch::nn::Module& module) {
     if (auto* layer = dynamic_cast<Layer*>(part.get())) layers.push_back(layer);
   }
   return layers;
-}
-
-bool has_tangent(const torch::Tensor& tensor) {
-  constexpr uint64_t kLevel = 0;
-  return tensor._fw_grad(kLevel).defined();
 }
 
 KernelsInScope::KernelsInScope(torch::nn::Module& module, Kernels kernels) {

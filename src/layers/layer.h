@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tangent.h"
 #include "core/torch.h"
 #include "layers/layer_observer.h"
 
@@ -37,9 +38,9 @@ class Layer : public torch::nn::Module {
   /// Draws the parameters again of which the scheme speaks (initialization.h).
   virtual void initialize(const Initialization& scheme) = 0;
 
-  /// Whether the project's own kernels compute on x. They have first derivatives only: in training mode, and
-  /// in evaluation mode for who observes gradients. What an observer of outputs waits for may not exist in
-  /// them.
+  /// Whether the project's own kernels compute on x. They have first derivatives only, and first derivatives
+  /// of tangents (tangent.h). What an observer of outputs waits for may not exist in them, and one of
+  /// gradients is told in evaluation mode.
   bool uses_own_kernels(const torch::Tensor& x) const;
   /// Who waits for this layer's gradients in the backward pass of what is computed now; null: nobody.
   GradientObserver* watcher() const;
@@ -53,6 +54,8 @@ class Layer : public torch::nn::Module {
   /// Tells the observer, if there is one, now or when the output's gradient is known.
   void observed(const torch::Tensor& input, const torch::Tensor& output) const;
   bool is_observed() const { return observer_ != nullptr || gradient_observer_ != nullptr; }
+  /// Whether the output has a tangent.
+  bool has_tangent(const torch::Tensor& x) const { return tangent::exists(x) || tangent::exists(weight_); }
   /// For layers of dot products, with weight: [out, ...]. PyTorch's default: U(-1/sqrt(fan_in),
   /// 1/sqrt(fan_in)) for weight and bias.
   void register_uniform(at::IntArrayRef weight_shape, bool has_bias);
@@ -99,8 +102,5 @@ class LayerObservation {
 
 /// The layers of a module, in the order of module.modules().
 std::vector<Layer*> layers_of(torch::nn::Module& module);
-
-/// Whether a forward derivative is being computed with respect to the tensor.
-bool has_tangent(const torch::Tensor& tensor);
 
 }  // namespace batchplus

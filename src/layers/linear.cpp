@@ -18,13 +18,14 @@ using kernels::data_of;
 
 class LinearFunction : public Function<LinearFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                        bool is_relu) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const MaybeTensor& bias, bool is_relu) {
     const Tensor input = x.contiguous();
     const Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-    kernels::linear_forward(shape_of(input, weight), data_of(input), data_of(weight), data_of(bias), is_relu,
-                            data_of(y));
+    kernels::linear_forward(shape_of(input, weight), data_of(input), data_of(weight),
+                            data_of(bias.value_or(Tensor())), is_relu, data_of(y));
     context->save_for_backward({input, weight, is_relu ? y : Tensor()});
+    context->saved_data["has_bias"] = bias.has_value();
     return y;
   }
 
@@ -36,7 +37,9 @@ class LinearFunction : public Function<LinearFunction> {
     const Tensor g = gradients[0].contiguous();
     const Tensor dw = context->needs_input_grad(1) ? GradientTarget::tensor_for(weight) : Tensor();
     const Tensor dx = context->needs_input_grad(0) ? at::empty_like(x) : Tensor();
-    const Tensor db = context->needs_input_grad(2) ? at::empty({weight.size(0)}, weight.options()) : Tensor();
+    const bool has_bias = context->saved_data["has_bias"].toBool();
+    const Tensor db =
+        has_bias && context->needs_input_grad(2) ? at::empty({weight.size(0)}, weight.options()) : Tensor();
     kernels::linear_backward(shape_of(x, weight), {.x = data_of(x),
                                                    .weight = data_of(weight),
                                                    .y_gradient = data_of(g),
@@ -60,13 +63,16 @@ Linear::Linear(int64_t in, int64_t out) {
 }
 
 torch::Tensor Linear::relu(const torch::Tensor& x) {
-  const bool is_fusing = uses_own_kernels(x) && watcher() == nullptr;
-  return is_fusing ? LinearFunction::apply(x, weight_, bias_, /*is_relu=*/true) : Layer::relu(x);
+  const bool is_fusing = uses_own_kernels(x) && watcher() == nullptr && !has_tangent(x);
+  return is_fusing ? LinearFunction::apply(x, weight_, maybe(bias_), /*is_relu=*/true) : Layer::relu(x);
 }
 
 torch::Tensor Linear::forward(const torch::Tensor& x) {
-  const torch::Tensor y = uses_own_kernels(x) ? LinearFunction::apply(x, weight_, bias_, /*is_relu=*/false)
-                                              : at::linear(x, weight_, bias_);
+  const auto multiply = [](const Tensor& rows, const Tensor& weight, const Tensor& bias) {
+    return LinearFunction::apply(rows, weight, maybe(bias), /*is_relu=*/false);
+  };
+  const torch::Tensor y =
+      uses_own_kernels(x) ? tangent::product(x, weight_, bias_, multiply) : at::linear(x, weight_, bias_);
   observed(x, y);
   return y;
 }

@@ -15,7 +15,7 @@ torch::Tensor NoNormalization::relu(const torch::Tensor& x) {
 
 torch::Tensor NoNormalization::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
   torch::Tensor sum = x + shortcut;
-  return at::relu_(sum);
+  return tangent::exists(sum) ? at::relu(sum) : at::relu_(sum);
 }
 
 std::string NoNormalization::describe() const {

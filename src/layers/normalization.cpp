@@ -11,8 +11,8 @@ void NormalizationLayer::register_unit(int64_t channels) {
 
 torch::Tensor NormalizationLayer::add_relu(const torch::Tensor& x, const torch::Tensor& shortcut) {
   torch::Tensor y = forward(x);
-  torch::Tensor sum = is_observed() ? y + shortcut : y.add_(shortcut);
-  return at::relu_(sum);
+  torch::Tensor sum = is_observed() || tangent::exists(y) ? y + shortcut : y.add_(shortcut);
+  return tangent::exists(sum) ? at::relu(sum) : at::relu_(sum);
 }
 
 }  // namespace batchplus

@@ -14,14 +14,16 @@ using namespace function;
 using kernels::kChannelsLast;
 using kernels::maps_of;
 
-/// Windows of at most 16 x 16. It has libtorch's bits and its second derivatives.
+/// Windows of at most 16 x 16: the largest of each. It has libtorch's bits and its second derivatives.
+/// `places` gets the pixels they came from, or has them already from other maps: the function is then linear.
 class MaxPoolFunction : public Function<MaxPoolFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, int64_t side) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& places, int64_t side,
+                        bool has_places) {
     const Tensor input = x.contiguous(kChannelsLast);
     const Tensor y = kernels::make_maps(x, x.size(1), x.size(2) / side, x.size(3) / side);
-    const Tensor places = at::empty({y.numel()}, x.options().dtype(torch::kUInt8));
-    kernels::max_pool_forward(maps_of(input), side, maps_of(y), places.data_ptr<uint8_t>());
+    const auto pool = has_places ? kernels::max_pool_tangent : kernels::max_pool_forward;
+    pool(maps_of(input), side, maps_of(y), places.data_ptr<uint8_t>());
     context->save_for_backward({places});
     context->saved_data["shape"] = std::vector<int64_t>{x.size(2), x.size(3), side};
     return y;
@@ -31,10 +33,12 @@ class MaxPoolFunction : public Function<MaxPoolFunction> {
     const std::vector<int64_t> shape = context->saved_data["shape"].toIntVector();
     const Tensor places = context->get_saved_variables()[0];
     const Tensor g = gradients[0].contiguous(kChannelsLast);
-    if (torch::GradMode::is_enabled()) return {differentiable_gradient(g, places, shape), Tensor()};
+    if (torch::GradMode::is_enabled()) {
+      return {differentiable_gradient(g, places, shape), Tensor(), Tensor(), Tensor()};
+    }
     const Tensor dx = kernels::make_maps(g, g.size(1), shape[0], shape[1]);
     kernels::max_pool_backward(maps_of(g), shape[2], places.data_ptr<uint8_t>(), maps_of(dx));
-    return {dx, Tensor()};
+    return {dx, Tensor(), Tensor(), Tensor()};
   }
 
  private:
@@ -90,16 +94,22 @@ bool is_own(const Tensor& x, Kernels kernels) {
 namespace ops {
 
 torch::Tensor max_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
-  return is_own(x, kernels) ? MaxPoolFunction::apply(x, side) : at::max_pool2d(x, side);
+  if (!is_own(x, kernels)) return at::max_pool2d(x, side);
+  const int64_t windows = x.size(0) * x.size(1) * (x.size(2) / side) * (x.size(3) / side);
+  const Tensor places = at::empty({windows}, x.options().dtype(torch::kUInt8));
+  const Tensor y = MaxPoolFunction::apply(tangent::value_of(x), places, side, /*has_places=*/false);
+  if (!tangent::exists(x)) return y;
+  return tangent::join(y, MaxPoolFunction::apply(tangent::of(x), places, side, /*has_places=*/true));
 }
 
 torch::Tensor average_pool(const torch::Tensor& x, int64_t side, Kernels kernels) {
-  return is_own(x, kernels) ? AveragePoolFunction::apply(x, side) : at::avg_pool2d(x, side);
+  if (!is_own(x, kernels)) return at::avg_pool2d(x, side);
+  return tangent::linear(x, [&](const Tensor& maps) { return AveragePoolFunction::apply(maps, side); });
 }
 
 torch::Tensor global_average_pool(const torch::Tensor& x, Kernels kernels) {
   const bool is_square = x.size(2) == x.size(3);
-  if (is_square && is_own(x, kernels)) return AveragePoolFunction::apply(x, x.size(2)).flatten(1);
+  if (is_square && is_own(x, kernels)) return average_pool(x, x.size(2), kernels).flatten(1);
   return at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
 }
 

@@ -70,11 +70,14 @@ double Schedule::factor(double progress) const {
 CoefficientSchedule CoefficientSchedule::parse(const std::string& text, const std::string& where) {
   CoefficientSchedule schedule;
   schedule.is_decaying_ = text.starts_with("linear:");
-  schedule.initial_ = parse_number(schedule.is_decaying_ ? text.substr(7) : text, where);
-  if (!std::isfinite(schedule.initial_)) {
+  const auto reject_coefficient = [&] {
     throw Error("not a coefficient",
                 {where, text, "a finite number like -1, or linear:-0.5 to decay it to 0"});
-  }
+  };
+  const std::string number = schedule.is_decaying_ ? text.substr(7) : text;
+  if (number.empty()) reject_coefficient();
+  schedule.initial_ = parse_number(number, where);
+  if (!std::isfinite(schedule.initial_)) reject_coefficient();
   return schedule;
 }
 

@@ -21,15 +21,4 @@ SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass) {
   return gradients_of_samples(sums.slope * inverse_deviation(moments), sums.shift);
 }
 
-LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent) {
-  const auto moments = static_cast<const BatchNorm&>(pass.layer).evaluation_moments(pass.input);
-  const ChannelSums sums = channel_sums(pass.input, tangent.output_gradient, moments.mean);
-  torch::Tensor slope = sums.slope.sum(0);
-  if (tangent.input.defined()) {
-    const torch::Tensor no_mean = torch::zeros_like(moments.mean);
-    slope += channel_sums(tangent.input, pass.output_gradient, no_mean).slope.sum(0);
-  }
-  return {slope * inverse_deviation(moments), sums.shift.sum(0)};
-}
-
 }  // namespace batchplus

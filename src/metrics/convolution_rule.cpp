@@ -145,14 +145,4 @@ SampleLayerGradients convolution_sample_gradients(const LayerPass& pass) {
   return gradients;
 }
 
-LayerGradients convolution_gradient_tangent(const LayerPass& pass, const LayerPass& tangent) {
-  const auto& layer = static_cast<const Convolution&>(pass.layer);
-  LayerGradients gradients{weight_gradient(layer, pass.input, tangent.output_gradient), {}};
-  if (tangent.input.defined()) {
-    gradients.weight += weight_gradient(layer, tangent.input, pass.output_gradient);
-  }
-  if (layer.bias().defined()) gradients.bias = sum_over_pixels(tangent.output_gradient).sum(0);
-  return gradients;
-}
-
 }  // namespace batchplus

@@ -33,7 +33,7 @@ std::vector<Quantity> measure_implicit_regularization(Measurer& measurer) {
   const SampleGradientNorms& norms = measurer.norms(samples);
   const double full = norms.gradient.square().sum(torch::kFloat64).item<double>();
   const double loss = norms.losses.mean().item<double>();
-  const double noise = training->noise_penalty(norms.mean_squared_norm() - full);
+  const double noise = training->noise_penalty(norms.variance());
   const double drift = training->drift_penalty(full);
   return {{"noise_penalty",
            noise,

@@ -23,10 +23,10 @@ bool is_a(const Layer& layer) {
 
 const std::vector<LayerRule>& layer_rules() {
   static const std::vector<LayerRule> rules = {
-      {is_a<Linear>, linear_sample_gradients, linear_gradient_tangent},
-      {is_a<Convolution>, convolution_sample_gradients, convolution_gradient_tangent},
-      {is_a<BatchNorm>, batch_norm_sample_gradients, batch_norm_gradient_tangent},
-      {is_a<GroupNorm>, group_norm_sample_gradients, group_norm_gradient_tangent},
+      {is_a<Linear>, linear_sample_gradients},
+      {is_a<Convolution>, convolution_sample_gradients},
+      {is_a<BatchNorm>, batch_norm_sample_gradients},
+      {is_a<GroupNorm>, group_norm_sample_gradients},
   };
   return rules;
 }

@@ -22,9 +22,6 @@ struct LayerRule {
   bool (*applies_to)(const Layer& layer);
   /// The summed gradients, and the norm of each sample's.
   SampleLayerGradients (*sample_gradients)(const LayerPass& pass);
-  /// The derivative of the summed gradients along `tangent`: the tangents of input (undefined: zero) and
-  /// output gradient.
-  LayerGradients (*gradient_tangent)(const LayerPass& pass, const LayerPass& tangent);
 };
 
 /// The table of rules.
@@ -34,13 +31,9 @@ const LayerRule& rule_for(const Layer& layer);
 
 // The rules, a file for each kind.
 SampleLayerGradients linear_sample_gradients(const LayerPass& pass);
-LayerGradients linear_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 SampleLayerGradients convolution_sample_gradients(const LayerPass& pass);
-LayerGradients convolution_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 SampleLayerGradients batch_norm_sample_gradients(const LayerPass& pass);
-LayerGradients batch_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 SampleLayerGradients group_norm_sample_gradients(const LayerPass& pass);
-LayerGradients group_norm_gradient_tangent(const LayerPass& pass, const LayerPass& tangent);
 
 /// The sum of squares in each row: [N], float64.
 torch::Tensor squared_row_norms(const torch::Tensor& rows);

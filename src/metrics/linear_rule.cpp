@@ -39,10 +39,4 @@ SampleLayerGradients linear_sample_gradients(const LayerPass& pass) {
   return {summed_gradients(pass), squared_row_norms(x) * g_squared + g_squared};
 }
 
-LayerGradients linear_gradient_tangent(const LayerPass& pass, const LayerPass& tangent) {
-  torch::Tensor weight = weight_gradient(pass.input, tangent.output_gradient);
-  if (tangent.input.defined()) weight += weight_gradient(tangent.input, pass.output_gradient);
-  return {weight, tangent.output_gradient.sum(0)};
-}
-
 }  // namespace batchplus

@@ -33,7 +33,7 @@ Measurer::Measurer(Subject subject, MeasureOptions options, MeasureProgress prog
   }
   const auto shape = subject_.train.set.images.sizes();
   constexpr int64_t kFew = 2;
-  // Hessian products are libtorch's.
+  // An upper bound for both: own kernels keep less.
   const KernelsInScope by_aten(*subject_.model.module, Kernels::kAten);
   activation_bytes_ =
       static_cast<double>(measure_activation_bytes(subject_.model, kFew, shape[1], shape[2])) / kFew;
@@ -106,6 +106,8 @@ const SampleGradientNorms& Measurer::norms(int64_t samples, BatchNorm::Statistic
                                     {.chunk = chunk_for(kNormsActivations), .on_samples = on_samples});
   auto measured = measure_sample_gradients(objective, {.statistics = statistics});
   notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
+  if (samples == 1)
+    notes.emplace_back("the gradient of one sample has no variance: what comes of it is zero");
   return norms_.emplace(key, std::move(measured)).first->second;
 }
 

@@ -4,8 +4,8 @@
 
 namespace batchplus {
 
-double noise_scale(double mean_squared_norm, double squared_full_norm) {
-  return (mean_squared_norm - squared_full_norm) / squared_full_norm;
+double noise_scale(double gradient_variance, double squared_full_norm) {
+  return gradient_variance / squared_full_norm;
 }
 
 std::vector<Quantity> measure_noise_scale(Measurer& measurer) {
@@ -13,7 +13,7 @@ std::vector<Quantity> measure_noise_scale(Measurer& measurer) {
   const SampleGradientNorms& norms = measurer.norms(samples);
   const double full = norms.gradient.square().sum(torch::kFloat64).item<double>();
   return {{"gradient_noise_scale",
-           noise_scale(norms.mean_squared_norm(), full),
+           noise_scale(norms.variance(), full),
            std::nullopt,
            {{"samples", samples}, {"batchnorm", measurer.statistics_name()}}}};
 }

@@ -9,7 +9,7 @@ namespace batchplus {
 ///   B_noise = tr(Sigma) / ||grad F||^2 = (E_i||grad f_i||^2 - ||grad F||^2) / ||grad F||^2,
 /// the batch size at which the noise of a mini-batch gradient is as long as the gradient. Smaller batches
 /// step mostly along noise. Cost: none beside gradient-norms. Infinite at a stationary point.
-double noise_scale(double mean_squared_norm, double squared_full_norm);
+double noise_scale(double gradient_variance, double squared_full_norm);
 
 std::vector<Quantity> measure_noise_scale(Measurer& measurer);
 

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "metrics/layer_rules.h"
+#include "core/tangent.h"
+#include "metrics/layer_pass.h"
 #include "util/error.h"
 
 namespace batchplus {
@@ -24,10 +25,6 @@ class Tangents {
   ~Tangents() { torch::autograd::ForwardADLevel::release_idx(level_); }
   Tangents(const Tangents&) = delete;
   Tangents& operator=(const Tangents&) = delete;
-
-  /// Undefined when the tensor does not depend on the parameters.
-  torch::Tensor tangent_of(const torch::Tensor& tensor) const { return tensor._fw_grad(level_); }
-  torch::Tensor primal_of(const torch::Tensor& tensor) const { return tensor._fw_primal(level_); }
 
  private:
   uint64_t level_;
@@ -92,15 +89,17 @@ double ObjectiveFunction::value_at(const torch::Tensor& point) const {
 }
 
 torch::Tensor ObjectiveFunction::gradient() const {
-  const torch::Tensor flat = torch::empty_like(parameters_.values());
+  const torch::AutoGradMode with_grad(true);
   const auto pass = [&](const Batch& batch) {
+    const torch::Tensor flat = torch::empty_like(parameters_.values());
+    const GradientTarget target(parameters_, flat);
     const torch::Tensor loss = options_.loss(model_.forward(batch.images), batch.labels).sum();
     parameters_.gather(torch::autograd::grad({loss}, parameters_.tensors(), {}, /*retain_graph=*/false,
                                              /*create_graph=*/false, /*allow_unused=*/true),
                        flat);
     return flat;
   };
-  return sum_over_chunks(pass).to(flat.scalar_type());
+  return sum_over_chunks(pass).to(parameters_.values().scalar_type());
 }
 
 torch::Tensor ObjectiveFunction::sample_gradient(int64_t i) const {
@@ -109,11 +108,13 @@ torch::Tensor ObjectiveFunction::sample_gradient(int64_t i) const {
 }
 
 torch::Tensor ObjectiveFunction::hessian_product(const torch::Tensor& v) const {
+  const torch::AutoGradMode with_grad(true);
   const auto pass = [&](const Batch& batch) {
     if (is_forward_differentiable_) {
       try {
-        return forward_over_reverse(batch, v);
-      } catch (const c10::NotImplementedError&) {
+        return reverse_over_forward(batch, v);
+      } catch (const c10::Error&) {
+        // Mostly an operation without a forward derivative. What is wrong besides shows again.
         is_forward_differentiable_ = false;
       }
     }
@@ -122,35 +123,26 @@ torch::Tensor ObjectiveFunction::hessian_product(const torch::Tensor& v) const {
   return sum_over_chunks(pass).to(v.scalar_type());
 }
 
-torch::Tensor ObjectiveFunction::forward_over_reverse(const Batch& batch, const torch::Tensor& v) const {
+// H v is the gradient of the gradient's product with v, which a forward pass with tangents gives.
+torch::Tensor ObjectiveFunction::reverse_over_forward(const Batch& batch, const torch::Tensor& v) const {
   const torch::Tensor product = torch::zeros_like(v);
-  if (!passes_) passes_ = std::make_shared<LayerPasses>(model_, parameters_, batch.images.slice(0, 0, 1));
-  const LayerPasses& passes = *passes_;
-  // Own kernels have no tangents.
-  const KernelsInScope by_libtorch(*model_.module, Kernels::kAten);
-  const Tangents tangents(parameters_, v);
-  const auto on_layer = [&](size_t place, const LayerPass& dual) {
-    const LayerPass primal{dual.layer, tangents.primal_of(dual.input),
-                           tangents.primal_of(dual.output_gradient)};
-    LayerPass tangent{dual.layer, tangents.tangent_of(dual.input), tangents.tangent_of(dual.output_gradient)};
-    if (!tangent.output_gradient.defined()) {
-      tangent.output_gradient = torch::zeros_like(primal.output_gradient);
-    }
-    const c10::AutoFwGradMode without_tangents(false);
-    const LayerGradients moved = rule_for(dual.layer).gradient_tangent(primal, tangent);
-    const LayerPlace& where = passes.layers()[place];
-    parameters_.view(product, *where.weight).copy_(moved.weight);
-    if (where.bias) parameters_.view(product, *where.bias).copy_(moved.bias);
-  };
-  const auto on_rest = [&](size_t slice, const torch::Tensor& gradient) {
-    const torch::Tensor tangent = tangents.tangent_of(gradient);
-    if (tangent.defined()) parameters_.view(product, slice).copy_(tangent);
-  };
-  passes.run(batch, options_.loss, {on_layer, on_rest});
+  const torch::Tensor along_v = derivatives_along(batch, v);
+  if (!along_v.defined() || !along_v.requires_grad()) return product;
+  parameters_.gather(torch::autograd::grad({along_v.sum()}, parameters_.tensors(), {}, /*retain_graph=*/false,
+                                           /*create_graph=*/false, /*allow_unused=*/true),
+                     product);
   return product;
 }
 
+torch::Tensor ObjectiveFunction::derivatives_along(const Batch& batch, const torch::Tensor& v) const {
+  // They end here: in the backward pass libtorch would carry them on.
+  const Tangents tangents(parameters_, v);
+  return tangent::of(options_.loss(model_.forward(batch.images), batch.labels));
+}
+
 torch::Tensor ObjectiveFunction::reverse_over_reverse(const Batch& batch, const torch::Tensor& v) const {
+  // Own kernels have first derivatives only.
+  const KernelsInScope by_libtorch(*model_.module, Kernels::kAten);
   const torch::Tensor product = torch::zeros_like(v);
   const torch::Tensor loss = options_.loss(model_.forward(batch.images), batch.labels).sum();
   const auto gradients = torch::autograd::grad({loss}, parameters_.tensors(), {}, /*retain_graph=*/true,

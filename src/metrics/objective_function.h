@@ -10,8 +10,6 @@
 
 namespace batchplus {
 
-class LayerPasses;
-
 /// What F makes of the losses of its samples.
 enum class Reduction { kMean, kSum };
 
@@ -48,15 +46,17 @@ class ObjectiveFunction {
   torch::Tensor gradient() const;
   /// grad f_i: [d].
   torch::Tensor sample_gradient(int64_t i) const;
-  /// H v for v: [d], exactly: the derivative of the gradient along v, forward over reverse. Costs about three
-  /// gradients; where libtorch cannot differentiate an operation forwards, reverse over reverse, which costs
-  /// six.
+  /// H v for v: [d], exactly: the gradient of F's derivative along v, reverse over forward. Costs less than
+  /// three gradients; where libtorch cannot differentiate an operation forwards, reverse over reverse by
+  /// libtorch, which costs six.
   torch::Tensor hessian_product(const torch::Tensor& v) const;
 
  private:
   /// Adds up what `pass` returns for each chunk, and divides by n for a mean.
   torch::Tensor sum_over_chunks(const std::function<torch::Tensor(const Batch&)>& pass) const;
-  torch::Tensor forward_over_reverse(const Batch& batch, const torch::Tensor& v) const;
+  torch::Tensor reverse_over_forward(const Batch& batch, const torch::Tensor& v) const;
+  /// The derivative of each sample's loss along v: [N]; undefined: zero.
+  torch::Tensor derivatives_along(const Batch& batch, const torch::Tensor& v) const;
   torch::Tensor reverse_over_reverse(const Batch& batch, const torch::Tensor& v) const;
 
   Model model_;
@@ -64,8 +64,6 @@ class ObjectiveFunction {
   Samples samples_;
   Options options_;
   mutable bool is_forward_differentiable_ = true;
-  /// The network's layers, looked at once.
-  mutable std::shared_ptr<const LayerPasses> passes_;
 };
 
 }  // namespace batchplus

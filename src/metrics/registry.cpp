@@ -45,7 +45,7 @@ std::vector<Quantity> measure_gradient_norms(Measurer& measurer) {
   }
   return {mean_quantity,
           {"squared_full_gradient_norm", full, std::nullopt, details},
-          {"gradient_variance", mean - full, std::nullopt, details}};
+          {"gradient_variance", norms.variance(), std::nullopt, details}};
 }
 
 std::vector<Quantity> measure_gaps(Measurer& measurer) {
@@ -106,6 +106,15 @@ std::string chain_verdict(const DataSharpness& sharpness, double bound) {
                      bound, second_order <= bound ? "yes" : "no");
 }
 
+/// Why S_phi is not a number, where it is none.
+void note_infinite_sharpness(Measurer& measurer, double value) {
+  if (std::isfinite(value)) return;
+  measurer.notes.push_back(
+      fmt::format("sharpness_data is not finite: steps of sharpness_eta {} lead where the loss is infinite "
+                  "or NaN; lower it",
+                  format_number(measurer.options().eta)));
+}
+
 std::vector<Quantity> measure_sharpness(Measurer& measurer) {
   const MeasureOptions& options = measurer.options();
   const int64_t samples = measurer.curvature_samples();
@@ -116,6 +125,7 @@ std::vector<Quantity> measure_sharpness(Measurer& measurer) {
       gaussian_sharpness(gaussian_f, options.sigma, options.sharpness_draws, options.seed);
   const ObjectiveFunction f = measurer.objective(samples, 1 + 3 * draws, "sharpness (data)");
   const DataSharpness data = data_sharpness(f, options.eta, options.sharpness_draws, options.seed);
+  note_infinite_sharpness(measurer, data.value.value);
   const EigenvalueEstimate& top = measurer.eigenvalues(samples);
   // Sharpness is that of F in evaluation mode, whatever the gradient norms are measured with.
   const double mean = measurer.norms(samples, BatchNorm::Statistics::kRunning).mean_squared_norm();
@@ -221,6 +231,9 @@ std::vector<std::string> parse_metric_groups(const std::string& text, MetricUse 
   std::vector<std::string> chosen;
   if (text.empty()) return chosen;
   for (const std::string& name : split(text, ',')) {
+    if (name == "all")
+      throw Error("'all' stands alone", {where, text, "leave the others out, or leave it out"});
+    if (name.empty()) throw Error("a group of quantities is empty", {where, text, "leave the comma out"});
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error("not a group of quantities", {where, name, suggest_name(name, names)});
     }

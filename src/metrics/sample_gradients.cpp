@@ -173,6 +173,13 @@ double SampleGradientNorms::mean_squared_norm() const {
   return squared_norms.mean().item<double>();
 }
 
+double SampleGradientNorms::variance() const {
+  if (losses.numel() == 1) return 0;
+  const double variance = mean_squared_norm() - gradient.square().sum(torch::kFloat64).item<double>();
+  // Rounding may take it below zero. What is not a number stays that.
+  return variance < 0 ? 0 : variance;
+}
+
 SampleGradientNorms measure_sample_gradients(const ObjectiveFunction& objective,
                                              const SampleGradientOptions& options) {
   torch::nn::Module& module = *objective.model().module;

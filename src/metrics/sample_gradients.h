@@ -21,6 +21,9 @@ struct SampleGradientNorms {
 
   /// E_i ||grad f_i||^2.
   double mean_squared_norm() const;
+  /// E_i ||grad f_i - grad F||^2, which is the above less ||grad F||^2. Rounding makes it no less than zero,
+  /// and of one sample it is zero.
+  double variance() const;
 };
 
 struct SampleGradientOptions {

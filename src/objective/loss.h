@@ -29,7 +29,7 @@ using SampleLoss = std::function<torch::Tensor(const torch::Tensor& outputs, con
 /// Softmax cross-entropy of each sample, from operations that can be differentiated twice and forwards.
 torch::Tensor cross_entropies(const torch::Tensor& logits, const torch::Tensor& labels);
 
-/// The same where it is computed by `kernels`; own ones can be differentiated twice too.
+/// The same where it is computed by `kernels`; own ones can be differentiated twice too, and forwards once.
 SampleLoss cross_entropies_by(Kernels kernels);
 
 }  // namespace batchplus

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "config/config_fields.h"
+#include "config/compare_configs.h"
 #include "config/config_toml.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -16,7 +16,7 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-using Config = std::map<std::string, std::string>;
+using Config = ConfigValues;
 
 /// What reads best first is tried first when several keys differ together.
 const std::vector<std::string> kMostTelling = {"method", "model",       "dataset",
@@ -27,6 +27,8 @@ struct FoundRun {
   fs::path directory;
   RunConfig config;
   Json status;
+  /// What is wrong with its other files.
+  std::optional<Error> damage = {};
 
   bool has_ended() const { return batchplus::has_ended(status); }
   bool has_result_of(const FoundRun& other) const {
@@ -37,19 +39,32 @@ struct FoundRun {
 
 FoundRun find_run(const fs::path& directory) {
   const RunLayout layout{directory};
-  return {directory, parse_run_config(read_config(layout), layout.config().string()), read_status(layout)};
+  FoundRun run{directory, parse_run_config(read_config(layout), layout.config().string()),
+               read_status(layout)};
+  try {
+    if (run.has_ended()) read_run(directory);
+  } catch (const Error& problem) {
+    run.damage = problem;
+  }
+  return run;
 }
 
-/// Two runs with one config and seed are one: the first stays, unless the other is further. Returns a note.
-std::string join_runs(FoundRun& first, FoundRun other) {
+/// Two runs with one config and seed are one: the first stays, unless the other is whole and it is not, or
+/// the other is further. A note says so.
+void join_runs(FoundRun& first, FoundRun other, Comparison& comparison) {
+  if (first.damage || other.damage) {
+    if (!other.damage) std::swap(first, other);
+    note_damage(comparison, *other.damage);
+    return;
+  }
   if (first.has_ended() && other.has_ended() && !first.has_result_of(other)) {
     throw Error("two runs have one config and one seed, and different results",
                 {first.directory.string(), other.directory.string(),
                  "leave one of them out; 'batchplus check' tells whether their files are whole"});
   }
   if (other.has_ended() && !first.has_ended()) std::swap(first, other);
-  return fmt::format("{} has the config and the seed of {}, and counts once with it",
-                     other.directory.string(), first.directory.string());
+  comparison.notes.push_back(fmt::format("{} has the config and the seed of {}, and counts once with it",
+                                         other.directory.string(), first.directory.string()));
 }
 
 /// The runs that can be read, each once; notes say what happened to the others.
@@ -68,22 +83,20 @@ std::vector<FoundRun> read_each_once(const std::vector<fs::path>& directories, C
     if (is_new) {
       runs.push_back(std::move(*run));
     } else {
-      comparison.notes.push_back(join_runs(runs[place->second], std::move(*run)));
+      join_runs(runs[place->second], std::move(*run), comparison);
     }
   }
   if (runs.empty()) {
     throw Error("no run can be read",
-                {"report", join(comparison.notes, "; "), "'batchplus check' says what is wrong with each"});
+                {"", join(comparison.notes, "; "), "'batchplus check' says what is wrong with each"});
   }
   return runs;
 }
 
 /// What decides the result, key by key, but for the seed.
 Config compared_keys(const RunConfig& config) {
-  Config keys;
-  for (const ConfigField& field : config_fields()) {
-    if (field.decides_result && field.key != "seed") keys[field.key] = field.get(config);
-  }
+  Config keys = result_values(config);
+  keys.erase("seed");
   return keys;
 }
 
@@ -155,7 +168,8 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
   std::vector<fs::path> runs;
   for (const fs::path& path : paths) {
     if (!fs::is_directory(path))
-      throw Error("not a directory", {"report", path.string(), "name a spec, or directories with runs"});
+      throw Error("not a directory",
+                  {path.string(), "", "name run directories, or directories that hold some"});
     const size_t before = runs.size();
     if (RunLayout{path}.holds_run()) {
       runs.push_back(path);
@@ -165,7 +179,7 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
       if (entry.is_directory() && RunLayout{entry.path()}.holds_run()) runs.push_back(entry.path());
     }
     if (runs.size() == before) {
-      throw Error("there is no run here", {"report", path.string(), "a run directory has a status.json"});
+      throw Error("there is no run here", {path.string(), "", "a run directory has a status.json"});
     }
   }
   std::sort(runs.begin(), runs.end());

@@ -44,7 +44,7 @@ Comparison compare(const SweepFile& sweep, const SweepDirectory& directory) {
                                   .decided_by = run.decided_by});
     }
     comparison.cells[place->second].runs.push_back(
-        {.id = run.id, .seed = run.seed, .directory = directory.run(run.id)});
+        {.id = run.id, .seed = run.seed, .directory = directory.run(run.id), .expected = run.config});
   }
   return comparison;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "config/config_toml.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -51,9 +52,9 @@ size_t ComparedCell::count_missing() const {
   return runs.size() - count_done() - count_diverged();
 }
 
-size_t ComparedCell::count_damaged() const {
-  return static_cast<size_t>(
-      std::count_if(runs.begin(), runs.end(), [](const ComparedRun& run) { return !run.damage.empty(); }));
+size_t ComparedCell::count_left_out() const {
+  return static_cast<size_t>(std::count_if(runs.begin(), runs.end(),
+                                           [](const ComparedRun& run) { return !run.why_left_out.empty(); }));
 }
 
 const PublishedValue* ComparedCell::find_published(const std::string& quantity) const {
@@ -77,16 +78,39 @@ const ComparedCell* Comparison::find(const std::vector<std::string>& row, const 
   return nullptr;
 }
 
+namespace {
+
+void add_note(Comparison& comparison, const std::string& note) {
+  auto& notes = comparison.notes;
+  // Cells may share a run.
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
+/// How the run of a directory differs from the one that should be there; empty when it does not.
+std::string describe_misplacement(const ComparedRun& run, const RunLayout& layout) {
+  if (run.expected.empty()) return "";
+  return describe_differences(run.expected, parse_run_config(read_config(layout), layout.config().string()));
+}
+
+}  // namespace
+
 void read_runs(Comparison& comparison) {
   for (ComparedCell& cell : comparison.cells) {
     for (ComparedRun& run : cell.runs) {
       const RunLayout layout{run.directory};
       if (!layout.holds_run()) continue;
       try {
+        const std::string misplacement = describe_misplacement(run, layout);
+        if (!misplacement.empty()) {
+          run.why_left_out = "another run";
+          add_note(comparison, fmt::format("left out, because it is another run than the sweep's: {} ({})",
+                                           run.directory.string(), misplacement));
+          continue;
+        }
         // Of a run that was cut short, the last line of records may be too.
         if (has_ended(read_status(layout))) run.record = read_run(run.directory);
       } catch (const Error& problem) {
-        run.damage = problem.summary();
+        run.why_left_out = problem.summary();
         note_damage(comparison, problem);
       }
     }
@@ -94,11 +118,8 @@ void read_runs(Comparison& comparison) {
 }
 
 void note_damage(Comparison& comparison, const Error& problem) {
-  const std::string note =
-      fmt::format("left out, because it is damaged: {} ({})", problem.details().where, problem.summary());
-  auto& notes = comparison.notes;
-  // Cells may share a run.
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  add_note(comparison, fmt::format("left out, because it is damaged: {} ({})", problem.details().where,
+                                   problem.summary()));
 }
 
 ReportedQuantity find_measured_quantity(const Comparison& comparison, const std::string& name,
@@ -137,6 +158,13 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
       if (is_better(*candidate, *best)) best = candidate;
     }
     best->is_chosen = true;
+    for (const ChoiceOutcome::Candidate& candidate : outcome.candidates) {
+      const bool is_tie = &candidate != &*best && candidate.score.n > 0 && !is_better(*best, candidate);
+      if (!is_tie) continue;
+      add_note(comparison,
+               fmt::format("{}: {} {} and {} did equally well, and the first counts", join(labels, ", "),
+                           comparison.choice_key, best->value, candidate.value));
+    }
     all.push_back(outcome);
   }
   const auto is_left_out = [&](const ComparedCell& cell) {

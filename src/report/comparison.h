@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/compare_configs.h"
 #include "config/report_options.h"
 #include "report/quantities.h"
 #include "report/statistics.h"
@@ -20,9 +21,11 @@ struct ComparedRun {
   std::string id = {};
   int64_t seed = 0;
   std::filesystem::path directory = {};
+  /// What its config must say; empty: anything.
+  ConfigValues expected = {};
   std::optional<StoredRun> record = {};
-  /// What is wrong with its files, which is why it has no record; empty: nothing is.
-  std::string damage = {};
+  /// Damage, or that it is another run than it should be; empty: nothing is wrong with it.
+  std::string why_left_out = {};
 
   bool is_diverged() const;
   /// Finished and not diverged.
@@ -44,7 +47,7 @@ struct ComparedCell {
   size_t count_diverged() const;
   size_t count_done() const;
   size_t count_missing() const;
-  size_t count_damaged() const;
+  size_t count_left_out() const;
   /// Null when the paper has no such number.
   const PublishedValue* find_published(const std::string& quantity) const;
 };
@@ -81,7 +84,8 @@ struct Comparison {
   const ComparedCell* find(const std::vector<std::string>& row, const std::string& column) const;
 };
 
-/// Reads the runs that have finished. Damaged ones are left out, with a note.
+/// Reads the runs that have finished. Those that are damaged, or are not the run that the grid has there, are
+/// left out, with a note.
 void read_runs(Comparison& comparison);
 
 /// Notes a run that an Error keeps out of the comparison.

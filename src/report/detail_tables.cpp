@@ -54,7 +54,7 @@ Table cell_table(const Comparison& comparison, const ReportedQuantity& quantity)
     line.push_back(mean_cell(cell, "loss_gap", 4));
     line.push_back(mean_cell(cell, "accuracy_gap", 2));
     line.push_back(mean_cell(cell, "gradient_evaluations", 0));
-    line.push_back(mean_cell(cell, "seconds", 0));
+    line.push_back(mean_cell(cell, "seconds", 1));
     table.rows.push_back(std::move(line));
   }
   return table;

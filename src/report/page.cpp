@@ -118,7 +118,7 @@ std::string runs_of(const Comparison& comparison, const ComparedCell& cell, cons
           "<tr><td>{}</td><td class=\"missing\">{}</td><td class=\"number\">-</td><td "
           "class=\"number\">-"
           "</td><td class=\"number\">-</td><td class=\"number\">-</td><td>{}</td></tr>\n",
-          run.seed, run.damage.empty() ? "not finished" : "damaged", escape_html(run.id));
+          run.seed, run.why_left_out.empty() ? "not finished" : "left out", escape_html(run.id));
       continue;
     }
     const StoredRun& record = *run.record;
@@ -155,19 +155,19 @@ std::string describe_runs(const Comparison& comparison) {
   size_t all = 0;
   size_t done = 0;
   size_t diverged = 0;
-  size_t damaged = 0;
+  size_t left_out = 0;
   for (const auto* cells : {&comparison.cells, &comparison.not_chosen}) {
     for (const ComparedCell& cell : *cells) {
       all += cell.runs.size();
       done += cell.count_done();
       diverged += cell.count_diverged();
-      damaged += cell.count_damaged();
+      left_out += cell.count_left_out();
     }
   }
   std::string text = fmt::format("{} of {} done", done, all);
   if (diverged > 0) text += fmt::format(", {} diverged", diverged);
-  if (damaged > 0) text += fmt::format(", {} damaged", damaged);
-  const size_t missing = all - done - diverged - damaged;
+  if (left_out > 0) text += fmt::format(", {} left out", left_out);
+  const size_t missing = all - done - diverged - left_out;
   if (missing > 0) text += fmt::format(", {} missing", missing);
   return text;
 }

@@ -48,14 +48,17 @@ class PairedLines {
   void add_line(const std::vector<std::string>& labels, const std::string& name, const PairedTest& test) {
     const Summary& difference = test.difference;
     if (difference.n == 0) return;
+    const bool has_spread = difference.std && *difference.std > 0;
     const auto with_sign = [&](double value) { return fmt::format("{:+.{}f}", value, digits_); };
     std::vector<TableCell> line = label_cells(labels);
     line.push_back({.text = name});
     line.push_back({.text = with_sign(difference.mean)});
-    line.push_back({.text = difference.half_width
-                                ? fmt::format("{} to {}", with_sign(difference.mean - *difference.half_width),
-                                              with_sign(difference.mean + *difference.half_width))
-                                : "-"});
+    std::string interval = difference.std ? "no spread" : "-";
+    if (has_spread) {
+      interval = fmt::format("{} to {}", with_sign(difference.mean - *difference.half_width),
+                             with_sign(difference.mean + *difference.half_width));
+    }
+    line.push_back({.text = std::move(interval)});
     line.push_back({.text = std::to_string(difference.n)});
     line.push_back({.text = test.p ? format_p(*test.p) : "-"});
     line.push_back({.text = "-"});
@@ -84,7 +87,8 @@ Table empty_paired_table(std::string name, std::string title, std::vector<std::s
               .note =
                   "Over the seeds that both have, which then share initial weights and the order of samples. "
                   "p: two-sided "
-                  "t test that the mean difference is zero; Holm: corrected for the number of lines."};
+                  "t test that the mean difference is zero; Holm: corrected for the number of lines. No "
+                  "spread: all pairs differ by the same."};
   table.label_columns += table.header.size();
   for (const char* heading : {"difference", "mean", "95 % interval", "pairs", "p", "p (Holm)"})
     table.header.emplace_back(heading);

@@ -21,7 +21,8 @@ Summary summarize(const std::vector<double>& values);
 /// Differences of two methods over the seeds that both have, and Student's t test that their mean is zero.
 struct PairedTest {
   Summary difference = {};
-  /// Two-sided; nothing for less than two pairs. 0 when all differences are equal and not zero.
+  /// Two-sided; 1 when all differences are zero. Nothing for less than two pairs, and when all differ by the
+  /// same, which leaves a t test nothing to go by.
   std::optional<double> p = {};
 };
 

@@ -16,25 +16,31 @@ std::set<std::string> best_columns(const Comparison& comparison, const std::vect
                                    bool is_higher_better, const CellValues& values) {
   std::string best;
   double best_mean = 0;
+  size_t compared = 0;
   for (const std::string& column : comparison.columns().labels) {
     const ComparedCell* cell = comparison.find(row, column);
     if (cell == nullptr) continue;
     const Summary summary = summarize(values(*cell).values);
     if (summary.n == 0) continue;
+    ++compared;
     const bool is_better =
         best.empty() || (is_higher_better ? summary.mean > best_mean : summary.mean < best_mean);
     if (!is_better) continue;
     best = column;
     best_mean = summary.mean;
   }
-  if (best.empty()) return {};
+  // What stands alone is the best of nothing.
+  if (compared < 2) return {};
   std::set<std::string> bold = {best};
   const SeedValues leader = values(*comparison.find(row, best));
   for (const std::string& column : comparison.columns().labels) {
     const ComparedCell* cell = comparison.find(row, column);
     if (cell == nullptr || column == best) continue;
-    const PairedTest test = compare_cells(leader, values(*cell));
-    if (test.p && *test.p > kTestLevel) bold.insert(column);
+    const SeedValues others = values(*cell);
+    const Summary summary = summarize(others.values);
+    const bool is_equal = summary.n > 0 && summary.mean == best_mean;
+    const PairedTest test = compare_cells(leader, others);
+    if (is_equal || (test.p && *test.p > kTestLevel)) bold.insert(column);
   }
   return bold;
 }

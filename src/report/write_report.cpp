@@ -6,6 +6,7 @@
 
 #include "report/at_loss.h"
 #include "report/figures.h"
+#include "report/mixed_inputs.h"
 #include "report/page.h"
 #include "report/result_tables.h"
 #include "util/clock.h"
@@ -21,13 +22,24 @@ constexpr const char* kEvaluations = "gradient_evaluations";
 
 void require_a_finished_run(const Comparison& comparison) {
   size_t all = 0;
+  size_t left_out = 0;
   for (const ComparedCell& cell : comparison.cells) {
     all += cell.runs.size();
+    left_out += cell.count_left_out();
     if (cell.count_done() + cell.count_diverged() > 0) return;
   }
-  std::vector<std::string> seen = {fmt::format("{} runs", all)};
+  std::vector<std::string> seen = {fmt::format("{} run{}", all, all == 1 ? "" : "s")};
   seen.insert(seen.end(), comparison.notes.begin(), comparison.notes.end());
-  throw Error("no run has finished", {comparison.name, join(seen, "; "), "run the sweep first"});
+  const bool is_sweep = !comparison.scale.empty();
+  const std::string where =
+      is_sweep ? comparison.name : comparison.cells.front().runs.front().directory.string();
+  if (left_out > 0) {
+    throw Error("no run that has finished can be read",
+                {where, join(seen, "; "), "'batchplus check' says what is wrong with each"});
+  }
+  throw Error("no run has finished",
+              {where, join(seen, "; "),
+               is_sweep ? "run the sweep first" : "wait for it, or go on with it by {resume}"});
 }
 
 /// An earlier report is replaced; anything else is left alone.
@@ -49,6 +61,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance
       if (!run.record) continue;
       for (const auto& item : run.record->provenance.items()) {
         const std::string key = item.key();
+        if (key == kInputs) continue;  // digests say nothing to a reader
         const Json& value = item.value();
         const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
         auto row =
@@ -171,6 +184,7 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
   require_own_directory(directory);
   read_runs(comparison);
+  note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
   ReportContent content;
   // Runs that were tried and not chosen say as much about metrics and gaps as the others.

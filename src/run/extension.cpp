@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "config/config_toml.h"
+#include "config/sweep_file.h"
+#include "store/sweep_directory.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -31,6 +33,15 @@ void require_no_progress(const RunPlan& plan) {
   };
   require_fixed(plan.method, plan.complete.coefficient);
   if (plan.warmup_method) require_fixed(*plan.warmup_method, plan.warmup_method->info.coefficient);
+}
+
+/// A sweep calls the run by what it is, and would go on to show the longer one under that name.
+void require_no_sweep(const RunLayout& layout, const std::string& value) {
+  const auto sweep = SweepDirectory::holding(layout.root);
+  if (!sweep) return;
+  const std::string id = std::filesystem::weakly_canonical(layout.root).filename().string();
+  if (find_run(read_sweep_file(sweep->description()), id) == nullptr) return;
+  refuse("it is one of a sweep, whose runs are what its spec says", layout.root.string(), value);
 }
 
 /// The end of a run has a record of its own, which the longer run would not have there.
@@ -65,6 +76,7 @@ bool extend(const RunPlan& plan, const RunLayout& layout, Continuation& run) {
     throw Error("the run is longer than that",
                 {"extend", shown, fmt::format("it has {}: give more", format_number(before))});
   }
+  require_no_sweep(layout, shown);
   const std::string status = run.result.is_object() ? run.result.value("status", "") : "";
   if (status == "diverged") refuse("it diverged", layout.root.string(), shown);
   require_no_progress(plan);

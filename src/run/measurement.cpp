@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "config/config_fields.h"
+#include "config/config_toml.h"
+#include "config/input_choice.h"
 #include "networks/weight_file.h"
 #include "run/implicit_training.h"
 #include "run/run_data.h"
@@ -38,15 +42,85 @@ std::vector<std::pair<std::string, double>> layer_means(const SampleGradientNorm
   return layers;
 }
 
+constexpr const char* kNumbers = "measure.json";
+constexpr const char* kSampleTable = "sample_norms.csv";
+constexpr const char* kLayerTable = "layer_norms.csv";
+
+/// Before anything is measured: hours of it are not lost to a file that cannot be replaced.
+void require_free_for_files(const std::filesystem::path& folder) {
+  make_directories(folder);
+  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) require_replaceable(folder / file, "");
+}
+
+/// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
                  const SampleGradientNorms* norms) {
-  make_directories(folder);
-  write_file_atomically(folder / "measure.json", result.json.dump(1) + "\n");
+  write_file_atomically(folder / kNumbers, result.json.dump(1) + "\n");
+  for (const char* table : {kSampleTable, kLayerTable}) std::filesystem::remove(folder / table);
   if (norms == nullptr) return;
-  write_file_atomically(folder / "sample_norms.csv", sample_table(*norms));
+  write_file_atomically(folder / kSampleTable, sample_table(*norms));
   std::string layers = "layer,mean_squared_gradient_norm\n";
   for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
-  write_file_atomically(folder / "layer_norms.csv", layers);
+  write_file_atomically(folder / kLayerTable, layers);
+}
+
+/// A run is measured on the samples that it was trained and tested on, unless others were asked for.
+void require_samples_of_run(const RunConfig& config, const MeasureRequest& request, const Json& inputs) {
+  if (request.config_run.empty()) return;
+  const RunLayout layout{request.config_run};
+  const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
+  const Json all = recorded_inputs(layout);
+  Json recorded = Json::object();
+  for (const auto& [input, digest] : all.items()) {
+    if (input_choice(input, run) == input_choice(input, config)) recorded[input] = digest;
+  }
+  require_same_inputs(recorded, inputs, config,
+                      "restore the files, or measure on these by {weights}, {model} and {dataset}");
+}
+
+/// What was measured, so that a file of numbers says whose they are.
+Json subject_of(const RunConfig& config, const MeasureRequest& request, const std::string& weights_hash,
+                const Json& inputs) {
+  Json subject = {{"weights", std::filesystem::absolute(request.weights).string()},
+                  {"weights_sha256", weights_hash},
+                  {"model", config.model},
+                  {"dataset", config.dataset},
+                  {"inputs", inputs}};
+  if (!request.run.empty()) subject["run"] = std::filesystem::absolute(request.run).string();
+  return subject;
+}
+
+/// What to do about an option that says how the weights are trained and changes nothing about these groups of
+/// quantities; empty when it counts. Most enter the implicit penalties alone.
+std::string hint_for(const std::string& key, const RunConfig& config,
+                     const std::vector<std::string>& groups) {
+  const auto has = [&](const char* group) {
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+  };
+  static const std::set<std::string> kOfTraining = {"method",      "coefficient", "update_rule", "momentum",
+                                                    "outer_batch", "lr",          "inner_batch"};
+  if (!kOfTraining.contains(key)) return "";
+  if (has(kImplicitRegularizationGroup)) {
+    const std::string rule =
+        config.update_rule.empty() ? find_method(config.method, "method").update : config.update_rule;
+    const bool is_read = key != "momentum" || find_update_rule(rule, "update_rule").has_momentum;
+    return is_read ? ""
+                   : "no step has momentum: leave it out, or choose {update_rule} heavy-ball or nesterov";
+  }
+  if (key == "lr" && has("sharpness") && !config.sharpness_eta) return "";
+  if (key == "inner_batch" && config.metrics_batchnorm == "batch") return "";
+  return fmt::format("leave it out, or measure {} too", kImplicitRegularizationGroup);
+}
+
+void require_read(const RunConfig& config, const MeasureRequest& request,
+                  const std::vector<std::string>& groups) {
+  for (const ConfigField& field : config_fields()) {
+    const auto& given = request.given_keys;
+    if (std::find(given.begin(), given.end(), field.key) == given.end()) continue;
+    const std::string hint = hint_for(field.key, config, groups);
+    if (!hint.empty())
+      throw Error("for these quantities the option changes nothing", {field.key, field.get(config), hint});
+  }
 }
 
 /// The learning rate that was asked for, or that of the run's last outer batch, or the config's.
@@ -75,16 +149,20 @@ ImplicitTraining training_of(const RunConfig& config, const MeasureRequest& requ
 
 MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& request) {
   const auto groups = parse_metric_groups(request.quantities, MetricUse::kMeasure, "quantities");
+  const bool has_penalties =
+      std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end();
+  require_read(config, request, groups);
+  if (!request.out.empty()) require_free_for_files(request.out);
   StateDictFile weights = read_weight_file(request.weights);
+  const std::string weights_hash = weights_sha256(to_tensors(weights));
   if (!request.run.empty()) {
-    require_checksum(read_status(RunLayout{request.run}), kWeightsChecksum,
-                     weights_sha256(to_tensors(weights)), request.weights);
+    require_checksum(read_status(RunLayout{request.run}), kWeightsChecksum, weights_hash, request.weights);
   }
   MeasureOptions options = resolve_measuring(config);
   const DatasetInfo info = find_dataset(config.dataset);
   const Dataset dataset = load_dataset(config, info);
   const DataPlan plan = resolve_data(config, describe(info, dataset));
-  if (std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end()) {
+  if (has_penalties) {
     const ImplicitTraining implicit = training_of(config, request, plan);
     // Who asks for everything is told what is not there; who asks for this does not get nothing.
     if (!implicit.training && request.quantities != "all") {
@@ -95,6 +173,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
     options.why_no_training = implicit.why_not;
   }
   const DatasetViews views = make_views(dataset, plan.views);
+  const Json inputs = digest_inputs(views, "");
+  require_samples_of_run(config, request, inputs);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());
   model.module->to(request.device);
@@ -118,6 +198,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   result.json = to_json(result.quantities);
   result.json["notes"] = result.notes;
   result.json["seconds"] = stopwatch.seconds();
+  result.json["subject"] = subject_of(config, request, weights_hash, inputs);
   const SampleGradientNorms* norms = measurer.known_norms(measurer.gradient_samples());
   if (norms != nullptr) result.layers = layer_means(*norms);
   if (!request.out.empty()) write_files(request.out, result, norms);

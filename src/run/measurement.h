@@ -19,9 +19,13 @@ struct MeasureRequest {
   std::filesystem::path weights;
   /// The run that ended with these weights, as its status.json must confirm; empty: of no run.
   std::filesystem::path run;
+  /// The run whose config says what to measure on; empty: options alone do.
+  std::filesystem::path config_run;
   torch::Device device = torch::kCPU;
   /// The learning rate that was asked for; unset: that of the run's last outer batch.
   std::optional<double> learning_rate = std::nullopt;
+  /// Keys that were given by hand: an Error when one changes nothing.
+  std::vector<std::string> given_keys = {};
   /// Options that would say how a bare weight file is trained and were not given.
   std::vector<std::string> unknown_training = {};
   /// Where to write measure.json, sample_norms.csv and layer_norms.csv; empty: nowhere.

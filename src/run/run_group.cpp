@@ -4,6 +4,7 @@
 
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
+#include "config/input_choice.h"
 #include "kernels/processor.h"
 #include "kernels/revision.h"
 #include "run/version.h"
@@ -31,7 +32,7 @@ RunConfig agree_on_config(Group& group, const RunConfig& asked, const RunConfig&
   return agreed;
 }
 
-void agree_on_run(Group& group, const RunPlan& plan, const RunData& data, kernels::SampleShare::Sums sums) {
+void agree_on_run(Group& group, const RunPlan& plan, const Json& inputs, kernels::SampleShare::Sums sums) {
   const bool is_exact = sums == kernels::SampleShare::Sums::kExact;
   group.agree("the program", fmt::format("{} ({}), kernels {}", kVersion, kCommit, kernels::kRevision),
               "start the same program on all ranks");
@@ -41,8 +42,9 @@ void agree_on_run(Group& group, const RunPlan& plan, const RunData& data, kernel
   group.agree("the way to add up gradients", is_exact ? "exact" : "fast",
               "give all ranks the same {reduction}");
   group.agree("the config", result_toml(plan.complete), "give all ranks the same options");
-  group.agree("the training data", fingerprint(data.views.train), "give all ranks the same files");
-  group.agree("the test data", fingerprint(data.views.test), "give all ranks the same files");
+  for (const auto& [input, digest] : inputs.items()) {
+    group.agree("the " + describe_input(input), digest.get<std::string>(), "give all ranks the same files");
+  }
 }
 
 Beginning share(Group& group, Beginning own) {

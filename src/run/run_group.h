@@ -5,7 +5,8 @@
 #include "checkpoint/checkpoint.h"
 #include "config/run_config.h"
 #include "group/group.h"
-#include "run/run_data.h"
+#include "run/run_plan.h"
+#include "util/json.h"
 
 namespace batchplus {
 
@@ -14,7 +15,8 @@ namespace batchplus {
 RunConfig agree_on_config(Group& group, const RunConfig& asked, const RunConfig& config);
 
 /// An Error that names a rank with another program, config, data or way to add gradients up than rank 0.
-void agree_on_run(Group& group, const RunPlan& plan, const RunData& data, kernels::SampleShare::Sums sums);
+/// `inputs` are the digests of what the run is given.
+void agree_on_run(Group& group, const RunPlan& plan, const Json& inputs, kernels::SampleShare::Sums sums);
 
 /// What a run goes on from.
 struct Beginning {

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <tuple>
 
+#include "networks/weight_file.h"
+#include "store/run_directory.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -144,6 +147,39 @@ TrainOptions resolve_training(const RunConfig& config, int64_t n) {
   return options;
 }
 
+bool holds_weights(const std::filesystem::path& file) {
+  try {
+    read_weight_file(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// `save_weights` replaces weights alone, and not those that something else depends on: what the run begins
+/// with, and what a run directory holds.
+void require_free_for_weights(const RunConfig& config) {
+  namespace fs = std::filesystem;
+  const fs::path target = config.save_weights;
+  require_writable_target(target, "{save_weights}");
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw Error(what, {"save_weights", target.string(), hint});
+  };
+  std::error_code ignored;
+  if (!config.init.empty() && fs::equivalent(target, config.init, ignored))
+    refuse("the run begins with this file", "name another file for the weights it ends with");
+  const fs::path directory = fs::weakly_canonical(fs::absolute(target).parent_path());
+  const bool is_own = !config.out.empty() && directory == fs::weakly_canonical(fs::absolute(config.out));
+  const RunLayout layout{directory};
+  const std::vector<fs::path> files = layout.files();
+  const bool is_of_run = std::find(files.begin(), files.end(), directory / target.filename()) != files.end();
+  if (is_of_run && (is_own || layout.holds_run()))
+    refuse("the file is one of a run directory",
+           "name another file; a run leaves its weights in weights.pt anyway");
+  if (fs::exists(target) && fs::file_size(target) > 0 && !holds_weights(target))
+    refuse("the file holds something else than weights", "name another file, or remove this one");
+}
+
 /// A run that is named after its method makes at least one step with it.
 void require_steps_after_warmup(const RunPlan& plan) {
   const TrainOptions& train = plan.train;
@@ -260,7 +296,7 @@ RunPlan resolve(const RunConfig& config, const DatasetInfo& dataset) {
   }
   complete_moments(method, warmup_method, complete);
   if (!complete.epochs && !complete.budget_epochs) complete.epochs = kDefaultEpochs;
-  if (!config.save_weights.empty()) require_writable_target(config.save_weights, "{save_weights}");
+  if (!config.save_weights.empty()) require_free_for_weights(config);
   RunPlan plan{.complete = complete,
                .seed = static_cast<uint64_t>(config.seed),
                .data = std::move(data),

@@ -121,10 +121,15 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     if (environment.is_extending) is_extended = extend(plan, earlier->writer.layout(), continuation);
     require_same_run(plan.complete, fingerprint(data.views.train), continuation, earlier->writer.layout());
   }
+  const Json inputs = digest_inputs(data.views, plan.network.init);
+  if (earlier && earlier->continuation.result.is_null()) {
+    require_same_inputs(recorded_inputs(earlier->writer.layout()), inputs, plan.complete,
+                        "restore the files, or begin anew in another directory");
+  }
   Beginning beginning;
   if (earlier) beginning = {earlier->continuation.result, earlier->continuation.checkpoint};
   if (group != nullptr) {
-    agree_on_run(*group, plan, data, environment.sharing.sums);
+    agree_on_run(*group, plan, inputs, environment.sharing.sums);
     beginning = share(*group, std::move(beginning));
   }
   if (!beginning.result.is_null()) return {beginning.result, beginning.result["status"] == "diverged"};
@@ -135,6 +140,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   const std::string config_toml = to_toml(plan.complete);
   Json about_us = provenance(environment.device.str());
   about_us["data"] = dataset.verified;
+  about_us[kInputs] = inputs;
   if (beginning.checkpoint) run.restore(*beginning.checkpoint, RunLayout{config.out}.checkpoint().string());
   if (earlier) {
     const Continuation& continuation = earlier->continuation;

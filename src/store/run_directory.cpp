@@ -32,6 +32,11 @@ bool has_ended(const Json& status) {
   return status["status"] == "done" || status["status"] == "diverged";
 }
 
+std::vector<fs::path> RunLayout::files() const {
+  return {config(),     provenance(),          metrics(), status(),
+          checkpoint(), previous_checkpoint(), weights(), lock()};
+}
+
 bool RunLayout::holds_run() const {
   return fs::exists(status()) || fs::exists(checkpoint()) || fs::exists(previous_checkpoint());
 }
@@ -57,10 +62,23 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
     throw Error("the directory already holds a run",
                 {"out", layout_.root.string(), "name another directory, or go on with this run by {resume}"});
   }
+  // A run that cannot write one of its files does not begin with the others.
+  for (const fs::path& file : layout_.files()) require_replaceable(file, "");
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");
   set_status("running", {{"threads", provenance.value("threads", 0)}});
+}
+
+Json inputs_of(const Json& provenance) {
+  std::vector<Json> processes = {provenance};
+  const Json resumed = provenance.value("resumed", Json::array());
+  processes.insert(processes.end(), resumed.begin(), resumed.end());
+  for (const Json& process : processes) {
+    if (process.is_object() && process.contains(kInputs) && process[kInputs].is_object())
+      return process[kInputs];
+  }
+  return Json::object();
 }
 
 void RunWriter::resume(const std::string& config_toml, const Json& provenance, const std::string& records) {
@@ -73,7 +91,10 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   if (!history.is_object()) history = provenance;
   Json& resumed = history["resumed"];
   if (!resumed.is_array()) resumed = Json::array();
-  resumed.push_back(provenance);
+  Json ours = provenance;
+  // They are compared before, and stand there once.
+  if (!inputs_of(history).empty()) ours.erase(kInputs);
+  resumed.push_back(std::move(ours));
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), history.dump(2) + "\n");
   write_file_atomically(layout_.metrics(), records);
@@ -135,15 +156,34 @@ std::string read_config(const RunLayout& layout) {
   return config;
 }
 
+std::string read_records(const RunLayout& layout, const Json& status) {
+  const bool is_there = fs::exists(layout.metrics());
+  // A run that was cut short or diverged in its first epoch has no records.
+  const bool has_records = status.contains(kMetricsChecksum) && status[kMetricsChecksum] != sha256_hex("");
+  if (!is_there && has_records)
+    throw Error("it is missing", {layout.metrics().string(), "", "restore it or remove the run"});
+  std::string records = is_there ? read_file(layout.metrics()) : "";
+  require_checksum(status, kMetricsChecksum, sha256_hex(records), layout.metrics());
+  return records;
+}
+
+Json read_provenance(const RunLayout& layout) {
+  if (!fs::exists(layout.provenance()))
+    throw Error("it is missing", {layout.provenance().string(), "", "restore it or remove the run"});
+  Json provenance = parse_json(read_file(layout.provenance()), layout.provenance().string());
+  if (!provenance.is_object())
+    throw Error("not the provenance of a run", {layout.provenance().string(), "", kDamagedHint});
+  return provenance;
+}
+
 StoredRun read_run(const fs::path& root) {
   const RunLayout layout{root};
   StoredRun run;
   run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
   require_checksum(run.status, kConfigChecksum, sha256_hex(run.config_toml), layout.config());
-  run.provenance = parse_json(read_file(layout.provenance()), layout.provenance().string());
-  const std::string metrics = fs::exists(layout.metrics()) ? read_file(layout.metrics()) : "";
-  require_checksum(run.status, kMetricsChecksum, sha256_hex(metrics), layout.metrics());
+  run.provenance = read_provenance(layout);
+  const std::string metrics = read_records(layout, run.status);
   int line_number = 0;
   for (const auto& line : split(metrics.substr(0, metrics.rfind('\n') + 1), '\n')) {
     ++line_number;

@@ -18,6 +18,10 @@ inline constexpr int kRunFormatVersion = 2;
 inline constexpr const char* kMetricsChecksum = "metrics_sha256";
 inline constexpr const char* kWeightsChecksum = "weights_sha256";
 
+/// Key of provenance.json that holds digests of what a run was given besides its config: `train`, `test` and
+/// `validation` samples, `init` weights. Runs from before have none.
+inline constexpr const char* kInputs = "inputs";
+
 /// Where the files of a run are. docs/run-directory.md describes each of them.
 struct RunLayout {
   std::filesystem::path root;
@@ -31,6 +35,9 @@ struct RunLayout {
   std::filesystem::path previous_checkpoint() const { return root / "checkpoint.previous.pt"; }
   std::filesystem::path weights() const { return root / "weights.pt"; }
   std::filesystem::path lock() const { return root / "lock"; }
+
+  /// All files above.
+  std::vector<std::filesystem::path> files() const;
 
   /// Whether a run has begun here.
   bool holds_run() const;
@@ -91,6 +98,16 @@ Json read_status(const RunLayout& layout);
 bool has_ended(const Json& status);
 /// What a status says of the run and not of its files: the result as the program prints it.
 Json result_of(Json status);
+
+/// metrics.jsonl as `status` vouches for it; an Error when it is damaged, or missing while it has records.
+std::string read_records(const RunLayout& layout, const Json& status);
+
+/// provenance.json; an Error when it is damaged.
+Json read_provenance(const RunLayout& layout);
+
+/// The digests of a run's inputs in its provenance. A run from before has those of the first process that
+/// went on with it and knew them, or none: an empty object.
+Json inputs_of(const Json& provenance);
 
 /// The config.toml that status.json vouches for; an Error when either is damaged.
 std::string read_config(const RunLayout& layout);

@@ -18,15 +18,30 @@ void SweepDirectory::create() const {
   for (const char* folder : {"runs", "locks", "failed", "progress", "logs"}) make_directories(root / folder);
 }
 
+std::optional<SweepDirectory> SweepDirectory::holding(const fs::path& run) {
+  std::error_code ignored;
+  // A link to a run, or a path that ends in a dot, leads to the same directory.
+  const fs::path runs = fs::weakly_canonical(fs::absolute(run), ignored).parent_path();
+  const SweepDirectory sweep{runs.parent_path()};
+  if (runs.filename() != "runs" || !fs::exists(sweep.description())) return std::nullopt;
+  return sweep;
+}
+
 std::string to_string(SweepState state) {
   switch (state) {
     case SweepState::kWaiting: return "waiting";
     case SweepState::kRunning: return "running";
+    case SweepState::kInterrupted: return "interrupted";
     case SweepState::kDone: return "done";
     case SweepState::kDiverged: return "diverged";
     case SweepState::kFailed: return "failed";
+    case SweepState::kMisplaced: return "misplaced";
   }
   BATCHPLUS_CHECK(false, "the switch covers every state");
+}
+
+bool is_open(SweepState state) {
+  return state == SweepState::kWaiting || state == SweepState::kInterrupted || state == SweepState::kRunning;
 }
 
 SweepState state_of(const SweepDirectory& directory, const std::string& id) {
@@ -34,7 +49,7 @@ SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(directory.run(id));
   if (word == "done") return SweepState::kDone;
-  if (word == "interrupted") return SweepState::kWaiting;
+  if (word == "interrupted") return SweepState::kInterrupted;
   return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace batchplus {
@@ -23,11 +24,19 @@ struct SweepDirectory {
   std::filesystem::path log(int64_t worker) const;
 
   void create() const;
+
+  /// The sweep that has this run directory as runs/ID; nothing when it is in none.
+  static std::optional<SweepDirectory> holding(const std::filesystem::path& run);
 };
 
-enum class SweepState { kDone, kDiverged, kFailed, kRunning, kWaiting };
-inline constexpr std::array kSweepStates = {SweepState::kDone, SweepState::kDiverged, SweepState::kFailed,
-                                            SweepState::kRunning, SweepState::kWaiting};
+/// kInterrupted: begun, stopped by a signal, and to be resumed. kMisplaced: the directory of the run holds
+/// another one. state_of does not know it, because it does not read configs.
+enum class SweepState { kDone, kDiverged, kFailed, kMisplaced, kRunning, kInterrupted, kWaiting };
+inline constexpr std::array kSweepStates = {
+    SweepState::kDone,    SweepState::kDiverged,    SweepState::kFailed, SweepState::kMisplaced,
+    SweepState::kRunning, SweepState::kInterrupted, SweepState::kWaiting};
+/// Whether there is something left to do about a run.
+bool is_open(SweepState state);
 std::string to_string(SweepState state);
 
 /// From the files alone. A run whose worker died counts as running until another one takes it.

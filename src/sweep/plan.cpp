@@ -105,7 +105,8 @@ void make_budgets_equal(const Spec& spec, std::vector<Counted>& runs, Known& kno
                            format_count(one.planned.sample_gradients));
       };
       throw Error("budgets that should be equal are not",
-                  {cell, fmt::format("sample gradients: {}, {}", describe(least), describe(run)),
+                  {cell.empty() ? "equal_budget" : fmt::format("equal_budget, {}", cell),
+                   fmt::format("sample gradients: {}, {}", describe(least), describe(run)),
                    "set epochs_times so that they are"});
     }
     SpecRun limited = run.planned.run;

@@ -12,14 +12,11 @@ namespace batchplus {
 namespace fs = std::filesystem;
 
 bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvironment& environment) {
-  const auto is_open = [&] {
-    const SweepState state = state_of(directory, run.id);
-    return state == SweepState::kWaiting || state == SweepState::kRunning;
-  };
-  if (!is_open()) return false;
+  const auto has_ended = [&] { return !is_open(state_of(directory, run.id)); };
+  if (has_ended()) return false;
   const auto lock = FileLock::try_lock(directory.lock(run.id));
   // Somebody may have finished it in between.
-  if (!lock || !is_open()) return false;
+  if (!lock || has_ended()) return false;
 
   RunConfig config = run.config;
   config.out = directory.run(run.id);

@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "config/config_toml.h"
 #include "config/sweep_file.h"
+#include "store/run_directory.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -16,6 +18,21 @@ std::vector<SpecRun> Sweep::runs() const {
   for (const PlannedRun& row : planned) all.push_back(row.run);
   return all;
 }
+
+namespace {
+
+/// What the run directory's config will say. What is left to the data is known when it has been read.
+ConfigValues expected_config(const PlannedRun& row) {
+  ConfigValues values = result_values(row.plan->complete);
+  const RunConfig& asked = row.run.config;
+  if (asked.normalize == "auto") values.erase("normalize");
+  const std::string& outer =
+      asked.outer_batch.empty() ? row.plan->method.info.outer_batch : asked.outer_batch;
+  if (outer == "all") values.erase("outer_batch");
+  return values;
+}
+
+}  // namespace
 
 Sweep open_sweep(const SweepRequest& request) {
   if (request.spec.empty()) throw Error("no spec was named", {"sweep", "", "like specs/paper/table3.toml"});
@@ -30,7 +47,8 @@ Sweep open_sweep(const SweepRequest& request) {
 
 void begin_sweep(const Sweep& sweep) {
   sweep.directory.create();
-  const SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
+  SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
+  for (size_t i = 0; i < sweep.planned.size(); ++i) file.runs[i].config = expected_config(sweep.planned[i]);
   write_file_atomically(sweep.directory.description(), to_json(file).dump(1) + "\n");
 }
 
@@ -48,11 +66,35 @@ SweepTally tally(const Sweep& sweep) {
       const double share = progress_of(sweep.directory, row.run.id);
       result.done += share * cost;
       result.running.emplace_back(describe(row.run), share);
-    } else if (state != SweepState::kWaiting) {
+    } else if (!is_open(state)) {
       result.done += cost;
     }
   }
   return result;
+}
+
+std::vector<MisplacedRun> find_misplaced(const Sweep& sweep) {
+  std::vector<MisplacedRun> all;
+  std::set<std::string> seen;
+  for (const PlannedRun& row : sweep.planned) {
+    if (!seen.insert(row.run.id).second) continue;
+    if (auto misplaced = find_misplaced(sweep.directory, row)) all.push_back(std::move(*misplaced));
+  }
+  return all;
+}
+
+std::optional<MisplacedRun> find_misplaced(const SweepDirectory& directory, const PlannedRun& row) {
+  const RunLayout layout{directory.run(row.run.id)};
+  if (!layout.holds_run()) return std::nullopt;
+  try {
+    const RunConfig config = parse_run_config(read_config(layout), layout.config().string());
+    std::string differences = describe_differences(expected_config(row), config);
+    if (differences.empty()) return std::nullopt;
+    return MisplacedRun{row.run, state_of(directory, row.run.id), std::move(differences)};
+  } catch (const Error&) {
+    // A config that cannot be read is damage, which `check` and the report name.
+    return std::nullopt;
+  }
 }
 
 std::string describe(const SpecRun& run) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +40,27 @@ struct SweepTally {
     const auto found = counts.find(state);
     return found == counts.end() ? 0 : found->second;
   }
-  bool is_finished() const { return count(SweepState::kWaiting) + count(SweepState::kRunning) == 0; }
+  bool is_finished() const {
+    return std::none_of(counts.begin(), counts.end(),
+                        [](const auto& entry) { return is_open(entry.first) && entry.second > 0; });
+  }
 };
 
 SweepTally tally(const Sweep& sweep);
+
+/// A run of the sweep whose directory holds another one.
+struct MisplacedRun {
+  SpecRun run;
+  /// As tally() counts it.
+  SweepState state;
+  /// "epochs is 6, not 2".
+  std::string differences;
+};
+
+/// Compares the configs of all run directories, of which tally() looks at the status alone.
+std::vector<MisplacedRun> find_misplaced(const Sweep& sweep);
+/// The same of one run.
+std::optional<MisplacedRun> find_misplaced(const SweepDirectory& directory, const PlannedRun& row);
 
 /// "CIFAR10, VGG11, BP-SVRG, lr 0.5, seed 2".
 std::string describe(const SpecRun& run);

@@ -10,6 +10,8 @@ namespace batchplus {
 namespace {
 
 constexpr double kSecondsBetweenLines = 60;
+/// What a few steps took says little of hours.
+constexpr double kSecondsBeforeEstimate = 30;
 
 int64_t count_ended(const SweepTally& tally) {
   return tally.count(SweepState::kDone) + tally.count(SweepState::kDiverged) +
@@ -47,7 +49,8 @@ std::string SweepScreen::line(const SweepTally& tally) {
   const double rate = now > 0 ? (tally.done - done_at_start_) / now : 0;
   if (!tally.is_finished() && tally.total > 0) {
     text += fmt::format("; {:.0f}% of the whole", 100 * tally.done / tally.total);
-    if (rate > 0) text += fmt::format(", {} left", format_duration((tally.total - tally.done) / rate));
+    if (rate > 0 && now >= kSecondsBeforeEstimate)
+      text += fmt::format(", {} left", format_duration((tally.total - tally.done) / rate));
   }
   std::vector<std::string> running;
   for (const auto& [label, share] : tally.running)
@@ -58,8 +61,8 @@ std::string SweepScreen::line(const SweepTally& tally) {
 
 std::string SweepScreen::drawing(const SweepTally& tally) {
   std::vector<std::string> rows = {
-      describe(tally),
-      progress_text(tally.done - done_at_start_, tally.total - done_at_start_, clock_(), "samples")};
+      describe(tally), progress_text(tally.done - done_at_start_, tally.total - done_at_start_, clock_(),
+                                     "samples", 0, kSecondsBeforeEstimate)};
   for (const auto& [label, share] : tally.running)
     rows.push_back(fmt::format("  {:>4.0f}%  {}", 100 * share, label));
   std::string text = lines_ > 0 ? fmt::format("\x1b[{}A\x1b[J", lines_) : "";

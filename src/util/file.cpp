@@ -44,10 +44,24 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
+/// How many bytes were read; 0 at the end.
+size_t read_some(int descriptor, char* bytes, size_t size, const fs::path& path) {
+  while (true) {
+    const ssize_t count = ::read(descriptor, bytes, size);
+    if (count >= 0) return static_cast<size_t>(count);
+    if (errno != EINTR) throw_system_error("cannot read file", path, errno);
+  }
+}
+
 const char* kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
+}
+
+[[noreturn]] void refuse_to_read(const fs::path& path, mode_t mode) {
+  if (S_ISDIR(mode)) throw_system_error("cannot read file", path, EISDIR);
+  throw Error("not a regular file", {path.string(), kind_of(mode), "write it into a file, and name that"});
 }
 
 fs::path directory_of(const fs::path& path) {
@@ -70,22 +84,41 @@ void sync_directory(const fs::path& directory) {
 }
 
 std::string read_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe does not wait for somebody who writes to it.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) throw_system_error("cannot open file", path, errno);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) throw_system_error("cannot read file", path, errno);
-  if (S_ISDIR(status.st_mode)) throw_system_error("cannot read file", path, EISDIR);
+  if (!S_ISREG(status.st_mode)) refuse_to_read(path, status.st_mode);
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t count = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_system_error("cannot read file", path, errno);
+    const size_t count = read_some(file.number(), bytes.data() + filled, bytes.size() - filled, path);
     if (count == 0) break;
-    filled += static_cast<size_t>(count);
+    filled += count;
   }
   bytes.resize(filled);
   return bytes;
+}
+
+std::string read_text(const fs::path& path) {
+  struct stat status {};
+  // Of a pipe nobody writes to yet, opening it waits for somebody who does.
+  if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return read_file(path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) throw_system_error("cannot open file", path, errno);
+  constexpr size_t kPiece = 1 << 16;
+  constexpr size_t kLongest = 1 << 26;
+  std::string bytes;
+  while (true) {
+    const size_t filled = bytes.size();
+    bytes.resize(filled + kPiece);
+    const size_t count = read_some(file.number(), bytes.data() + filled, kPiece, path);
+    bytes.resize(filled + count);
+    if (count == 0) return bytes;
+    if (bytes.size() > kLongest)
+      throw Error("the pipe does not end", {path.string(), "more than 64 MiB", "name a text file"});
+  }
 }
 
 void require_replaceable(const fs::path& path, const std::string& where) {
@@ -160,7 +193,11 @@ void remove_pending_files(const fs::path& directory) {
 
 void append_bytes(const fs::path& path, std::string_view bytes) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (file.number() < 0) throw_system_error("cannot append to file", path, errno);
+  if (file.number() < 0) {
+    const int problem = errno;
+    if (problem == ELOOP) require_replaceable(path, "");
+    throw_system_error("cannot append to file", path, problem);
+  }
   struct stat before {};
   if (::fstat(file.number(), &before) != 0) throw_system_error("cannot append to file", path, errno);
   try {
@@ -178,6 +215,12 @@ void append_line(const fs::path& path, std::string_view line) {
 
 void make_directories(const fs::path& path) {
   std::error_code problem;
+  const bool is_link = fs::is_symlink(path, problem);
+  if (is_link && !fs::exists(path, problem)) {
+    throw Error("cannot create directory: a symbolic link is there that leads nowhere",
+                {path.string(), "it leads to " + fs::read_symlink(path, problem).string(),
+                 "make what it leads to, or remove the link"});
+  }
   fs::create_directories(path, problem);
   if (problem) throw_system_error("cannot create directory", path, problem.value());
 }

@@ -13,8 +13,13 @@ namespace batchplus {
 /// Makes renames within the directory (the current one when empty) last.
 void sync_directory(const std::filesystem::path& directory);
 
-/// The whole file; an Error names it when it cannot be read.
+/// The whole file; an Error names it when it cannot be read, or is not a regular file: a pipe has no length
+/// that could be checked, and may never end.
 std::string read_file(const std::filesystem::path& path);
+
+/// The same for a text that somebody wrote, which may also come through a pipe: `<(...)`, /dev/stdin. It is
+/// read to its end.
+std::string read_text(const std::filesystem::path& path);
 
 /// An Error when something is at `path` that a file must not replace: a directory, a device, a pipe, a
 /// symbolic link (also one that leads nowhere), or a file that may not be written to. Everything that writes

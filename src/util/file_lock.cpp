@@ -32,7 +32,11 @@ FileLock::FileLock(const std::filesystem::path& path, const std::function<void()
 
 std::unique_ptr<FileLock> FileLock::try_lock(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor < 0) throw_system_error("cannot lock file", path, errno);
+  if (descriptor < 0) {
+    const int problem = errno;
+    if (problem == ELOOP) require_replaceable(path, "");
+    throw_system_error("cannot lock file", path, problem);
+  }
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
     return std::unique_ptr<FileLock>(new FileLock(Adopt::kYes, descriptor));
   }

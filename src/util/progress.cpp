@@ -17,11 +17,12 @@ constexpr int kBarWidth = 24;
 }  // namespace
 
 std::string progress_text(double done, double total, double seconds, const std::string& unit,
-                          double done_before) {
+                          double done_before, double seconds_unsure) {
   const double fraction = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
   const int filled = static_cast<int>(fraction * kBarWidth);
   const double rate = seconds > 0 ? (done >= done_before ? done - done_before : done) / seconds : 0;
-  const std::string eta = rate > 0 ? format_duration(std::max(0.0, total - done) / rate) : "?";
+  const bool has_estimate = rate > 0 && seconds >= seconds_unsure;
+  const std::string eta = has_estimate ? format_duration(std::max(0.0, total - done) / rate) : "?";
   return fmt::format("[{}{}] {:3.0f}%  {} {}/s  ETA {}", std::string(filled, '#'),
                      std::string(kBarWidth - filled, '.'), 100 * fraction,
                      format_count(static_cast<int64_t>(rate)), unit, eta);

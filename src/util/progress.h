@@ -41,9 +41,9 @@ class Progress {
 };
 
 /// "[#####.....]  42%  1,234 samples/s  ETA 1m15s": the text of a bar, without its label.
-/// `done_before` of it took none of the seconds.
+/// `done_before` of it took none of the seconds. The ETA is "?" for the first `seconds_unsure`.
 std::string progress_text(double done, double total, double seconds, const std::string& unit,
-                          double done_before = 0);
+                          double done_before = 0, double seconds_unsure = 0);
 
 /// A label with a progress_text, on a line of so many columns: without the bar, or cut, where it is too long.
 std::string progress_line(const std::string& label, const std::string& text, size_t columns);

@@ -45,13 +45,19 @@ std::vector<std::string> nearest_few(std::string_view name, std::vector<std::str
   return candidates;
 }
 
-/// Parses all of `text`, or returns nothing.
+/// Parses all of `text`, or returns nothing. An Error when it is a number that no Number holds.
 template <class Number>
-std::optional<Number> read_whole(std::string_view text) {
+std::optional<Number> read_whole(std::string_view text, const std::string& where) {
+  const std::string_view written = text;
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   Number number{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  const bool is_whole = end == text.data() + text.size();
+  if (problem == std::errc::result_out_of_range && is_whole) {
+    throw Error("the number is too large or too small",
+                {where, std::string(written), "give one that the program can count with"});
+  }
+  if (problem != std::errc{} || !is_whole) return std::nullopt;
   return number;
 }
 
@@ -115,13 +121,13 @@ std::string name_keys(const std::string& text,
 }
 
 double parse_number(std::string_view text, const std::string& where) {
-  const auto number = read_whole<double>(text);
+  const auto number = read_whole<double>(text, where);
   if (!number) throw Error("not a number", {where, std::string(text), "write it like 0.1 or 5e-4"});
   return *number;
 }
 
 int64_t parse_integer(std::string_view text, const std::string& where) {
-  const auto number = read_whole<int64_t>(text);
+  const auto number = read_whole<int64_t>(text, where);
   if (!number) throw Error("not a whole number", {where, std::string(text), "write it like 128"});
   return *number;
 }
@@ -133,7 +139,7 @@ int64_t parse_bytes(std::string_view text, const std::string& where) {
   if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
   static constexpr std::string_view kUnits = "KMGT";
-  const auto number = read_whole<double>(digits);
+  const auto number = read_whole<double>(digits, where);
   const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;
   const bool is_unit = unit.empty() || (unit.size() == 1 && kUnits.find(unit) != std::string_view::npos);
   const double bytes = number ? *number * std::pow(1024.0, static_cast<double>(power)) : 0;

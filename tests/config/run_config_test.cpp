@@ -37,7 +37,8 @@ TEST(ConfigFile, SetsFieldsOfEveryKind) {
 
 TEST(ConfigFile, NamesLineColumnAndTheNearestKey) {
   expect_error([] { read("lr = 0.5\n  learning_rate = 1\n"); },
-               {"unknown key", "run.toml:2:3", "learning_rate"});
+               {"unknown key", "run.toml:2:3", "learning_rate", "did you mean 'lr'?"});
+  expect_error([] { read("batch_size = 64\n"); }, {"did you mean 'inner_batch'?"});
   expect_error([] { read("weigth_decay = 1\n"); }, {"did you mean 'weight_decay'?"});
   expect_error([] { read("lr = \"fast\"\n"); }, {"wrong type", "run.toml:1:1", "number"});
   expect_error([] { read("epochs = 2.5\n"); }, {"wrong type", "whole number"});

@@ -106,6 +106,64 @@ TEST(Spec, RefusesWhatContradictsItself) {
                {"unknown scale of this spec", "laptop", "paper"});
 }
 
+// The column would say NAG, and the runs be sgd.
+TEST(Spec, OverridesAndScalesLeaveTheKeysOfAxesAndChoicesAlone) {
+  const auto refuse = [](const std::string& what, const std::string& by) {
+    expect_error([&] { parse_spec(with(what, by), "s.toml"); },
+                 {"another part of the spec says what this key is", "s.toml:", "sets it"});
+  };
+  for (const std::string key : {"method = \"sgd\"", "lr = 3", "model = \"mlp\""})
+    refuse("weight_decay = 1e-4\n", key + "\n");
+  // The scale has train_limit = 320.
+  refuse("model = \"mlp\"\n", "model = \"mlp\"\ntrain_limit = 100\n");
+}
+
+// Where the choice sets nothing, an override may.
+TEST(Spec, AnOverrideSetsTheChosenKeyInOtherCells) {
+  const auto spec_with = [](const std::string& label) {
+    return fmt::format(R"(
+title = "t"
+[base]
+dataset = "synthetic"
+[[axis]]
+name = "method"
+  [[axis.value]]
+  label = "NAG"
+  method = "nag"
+  [[axis.value]]
+  label = "SGD"
+  method = "sgd"
+[[override]]
+when = {{ method = "{}" }}
+lr = 0.7
+[choose]
+key = "lr"
+values = [0.1, 0.2]
+by = "test_accuracy"
+when = {{ method = "SGD" }}
+)",
+                       label);
+  };
+  const auto runs = expand(parse_spec(spec_with("NAG"), "s.toml"), "full");
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].config.lr, 0.7);
+  EXPECT_EQ(runs[2].config.lr, 0.2);
+  expect_error([&] { parse_spec(spec_with("SGD"), "s.toml"); },
+               {"another part of the spec says what this key is", "[choose] sets it"});
+}
+
+TEST(Spec, ShowsTheValueThatIsOutOfRangeAndWantsNames) {
+  const auto refuse = [](const std::string& what, const std::string& by, const std::string& value) {
+    expect_error([&] { parse_spec(with(what, by), "s.toml"); }, {"s.toml:", "value: " + value});
+  };
+  refuse("repeats = 3", "repeats = 0", "0");
+  refuse("epochs_times = 1.5", "epochs_times = nan", "nan");
+  refuse("epochs_times = 1.5", "epochs_times = inf", "inf");
+  refuse("[published]", "[report]\nsmooth = 0\n[published]", "0");
+  refuse("label = \"NAG\"", "label = \"\"", "\"\"");
+  refuse("name = \"method\"", "name = \" \"", "\" \"");
+}
+
 TEST(Spec, AChoiceNeedsDataToChooseByAndOneCellThatDecides) {
   expect_error([] { expand(parse_spec(with("by = \"test_accuracy\"", ""), "s.toml"), "paper"); },
                {"no validation data", "lr"});

@@ -50,6 +50,28 @@ TEST(SweepFile, KeepsWhatWasSetByHand) {
   EXPECT_EQ(sweep.note, "set by hand: momentum = 0.8, repeats = 2.");
 }
 
+// What all runs share stands there once.
+TEST(SweepFile, KnowsTheConfigOfEachRun) {
+  const Scratch scratch;
+  SweepFile sweep = example("paper");
+  for (SweepFile::Run& run : sweep.runs) run.config = {{"epochs", "2"}, {"init", ""}, {"seed", run.id}};
+  sweep.runs[0].config.erase("init");
+  const Json json = to_json(sweep);
+  EXPECT_EQ(json["config"], Json({{"epochs", "2"}}));
+  EXPECT_EQ(json["runs"][1]["config"], Json({{"init", ""}, {"seed", sweep.runs[1].id}}));
+  write_file_atomically(scratch / "sweep.json", json.dump());
+  const SweepFile read = read_sweep_file(scratch / "sweep.json");
+  for (size_t i = 0; i < sweep.runs.size(); ++i) EXPECT_EQ(read.runs[i].config, sweep.runs[i].config);
+  EXPECT_EQ(find_run(read, sweep.runs[3].id)->seed, sweep.runs[3].seed);
+  EXPECT_EQ(find_run(read, "none"), nullptr);
+
+  RunConfig config;
+  config.epochs = 6;
+  EXPECT_EQ(describe_differences({{"epochs", "2"}, {"lr", "0.1"}, {"init", "w.pt"}}, config),
+            "init is not set, not w.pt; epochs is 6, not 2");
+  EXPECT_EQ(describe_differences(result_values(config), config), "");
+}
+
 TEST(SweepFile, ReadsBackWhatWasWritten) {
   const Scratch scratch;
   for (const char* scale : {"paper", "smoke"}) {

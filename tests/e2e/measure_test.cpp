@@ -272,6 +272,19 @@ TEST(Measure, OfOneSampleHasNoStandardError) {
   EXPECT_EQ(one.exit_code, 0);
   EXPECT_THAT(one.output, HasSubstr("(one draw: no standard error)"));
   EXPECT_THAT(one.output, ::testing::Not(HasSubstr("nan")));
+  // Rounding leaves a little of ||grad f||^2 - ||grad f||^2, above or below zero.
+  const json alone = result_of(batchplus({"measure", scratch / "run", "--quantities",
+                                          "gradient-norms,noise-scale,implicit-regularization",
+                                          "--metrics-samples", "1", "--quiet", "--json"}));
+  for (const char* name : {"gradient_variance", "gradient_noise_scale", "noise_penalty"})
+    EXPECT_EQ(alone[name]["value"], 0.0) << name;
+  EXPECT_THAT(alone["notes"].dump(), HasSubstr("one sample has no variance"));
+
+  const ProcessResult far = batchplus({"measure", scratch / "run", "--quantities", "sharpness",
+                                       "--metrics-samples", "20", "--sharpness-eta", "1e30", "--quiet"});
+  EXPECT_EQ(far.exit_code, 0);
+  EXPECT_THAT(far.output, HasSubstr("note: sharpness_data is not finite: steps of sharpness_eta 1e+30"));
+  EXPECT_THAT(far.output, ::testing::Not(HasSubstr("one draw")));
 }
 
 TEST(Measure, RefusesBadInputWithAReason) {

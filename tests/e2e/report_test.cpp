@@ -238,6 +238,25 @@ TEST(Report, CountsACopyOnceAndNamesADamagedRunAsCheckDoes) {
 
 TEST(Report, SaysWhatIsMissing) {
   const Scratch scratch;
+  // A run that has not ended is no sweep.
+  result_of(batchplus({"train", "--train-limit", "64", "--inner-batch", "32", "--epochs", "1", "--out",
+                       scratch / "whole", "--quiet", "--json"}));
+  fs::create_directory(scratch / "begun");
+  fs::copy(scratch / "whole" / "checkpoint.pt", scratch / "begun" / "checkpoint.pt");
+  fs::copy(scratch / "whole" / "config.toml", scratch / "begun" / "config.toml");
+  write_file_atomically(scratch / "begun" / "status.json", R"({"format_version": 1, "status": "running"})");
+  const ProcessResult begun = batchplus({"report", scratch / "begun"});
+  EXPECT_EQ(begun.exit_code, 2);
+  EXPECT_THAT(begun.output, HasSubstr("no run has finished"));
+  EXPECT_THAT(begun.output, HasSubstr("where: " + (scratch / "begun").string()));
+  EXPECT_THAT(begun.output, Not(HasSubstr("sweep")));
+  const ProcessResult checked =
+      batchplus({"check", scratch / "whole", scratch / "nowhere", scratch / "begun"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.output, HasSubstr("ok       done         " + (scratch / "whole").string()));
+  EXPECT_THAT(checked.output,
+              HasSubstr("unknown      " + (scratch / "nowhere").string() + ": not a directory"));
+  EXPECT_THAT(checked.output, HasSubstr("running      " + (scratch / "begun").string()));
   const ProcessResult nothing =
       batchplus({"report", (kSpecs / "demo.toml").string(), "--runs", scratch / "none"});
   EXPECT_EQ(nothing.exit_code, 2);
@@ -247,6 +266,12 @@ TEST(Report, SaysWhatIsMissing) {
   EXPECT_EQ(scale.exit_code, 2);
   EXPECT_THAT(scale.output, HasSubstr("did you mean 'laptop'?"));
   EXPECT_EQ(batchplus({"report", scratch / "nowhere"}).exit_code, 2);
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--set", "foo=bar"}, {"--scale", "nope"}, {"--runs", scratch / "whole"}}) {
+    const ProcessResult ignored = batchplus({"report", scratch / "whole", option[0], option[1]});
+    EXPECT_EQ(ignored.exit_code, 2) << option[0];
+    EXPECT_THAT(ignored.output, HasSubstr("only a spec has such an option\n  where: " + option[0]));
+  }
   EXPECT_EQ(batchplus({"report"}).exit_code, 2);
 }
 

@@ -26,6 +26,7 @@ using testing::result_of;
 using testing::Scratch;
 using testing::wait_for;
 using testing::wait_until;
+using testing::with_options;
 
 /// Six short runs.
 std::string write_spec(const Scratch& scratch) {
@@ -126,6 +127,59 @@ TEST(Sweep, GivesTheSameResultsWithOneWorkerAndWithAKilledOne) {
   EXPECT_EQ(result_times(scratch / "one"), times) << "finished runs are left alone";
   const json status = result_of(batchplus({"sweep", "status", spec, "--out", scratch / "one", "--json"}));
   EXPECT_EQ(status["done"], 6);
+}
+
+// An id says what the run is. Two directories change places, a third is from another spec; who is asked says
+// so.
+TEST(Sweep, NoticesADirectoryThatHoldsAnotherRun) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  const std::vector<std::string> arguments = {"sweep",    spec,        "--out", scratch / "s", "--set",
+                                              "epochs=1", "--threads", "1",     "--quiet",     "--json"};
+  EXPECT_EQ(result_of(batchplus(arguments))["done"], 6);
+  std::map<std::string, fs::path> runs;
+  const json description = json::parse(read_file(scratch / "s" / "sweep.json"));
+  for (const json& run : description["runs"]) {
+    runs[run["cell"]["method"].get<std::string>() + run["seed"].dump()] =
+        scratch / "s" / "runs" / run["id"].get<std::string>();
+  }
+  const std::vector<std::string> report = {"report", scratch / "s", "--no-figures", "--quiet", "--json"};
+  EXPECT_TRUE(result_of(batchplus(report))["notes"].empty());
+  EXPECT_EQ(batchplus({"check", scratch / "s"}).exit_code, 0);
+
+  const ProcessResult extended =
+      batchplus({"train", "--resume", "--out", runs["SGD3"], "--extend", "2", "--quiet"});
+  EXPECT_EQ(extended.exit_code, 2) << extended.output;
+  EXPECT_THAT(extended.output, HasSubstr("it is one of a sweep"));
+  // Elsewhere it may be extended; it is not the sweep's run then.
+  fs::rename(runs["SGD3"], scratch / "aside");
+  result_of(
+      batchplus({"train", "--resume", "--out", scratch / "aside", "--extend", "2", "--quiet", "--json"}));
+  fs::rename(scratch / "aside", runs["SGD3"]);
+  fs::rename(runs["SGD1"], scratch / "aside");
+  fs::rename(runs["BP-SVRG1"], runs["SGD1"]);
+  fs::rename(scratch / "aside", runs["BP-SVRG1"]);
+
+  const json left = result_of(batchplus(report));
+  ASSERT_EQ(left["notes"].size(), 3U);
+  EXPECT_THAT(left["notes"].dump(), HasSubstr("epochs is 2, not 1"));
+  EXPECT_THAT(left["notes"].dump(), HasSubstr("method is bp-svrg, not sgd"));
+  for (const json& cell : left["cells"])
+    EXPECT_EQ(cell["done"], cell["cell"]["method"] == "SGD" ? 1 : 2) << "the others still count";
+  for (const std::vector<std::string>& command :
+       {arguments, {"sweep", "status", spec, "--out", scratch / "s", "--set", "epochs=1"}}) {
+    const ProcessResult process = batchplus(command);
+    EXPECT_EQ(process.exit_code, 1);
+    EXPECT_THAT(process.output, HasSubstr("misplaced: SGD, seed 3: " + runs["SGD3"].string()));
+    EXPECT_THAT(process.output, HasSubstr("holds another run: epochs is 2, not 1"));
+  }
+  const ProcessResult one = batchplus(with_options(arguments, {"--index", "2"}));
+  EXPECT_EQ(one.exit_code, 1) << "a job array's task is no better off";
+  EXPECT_THAT(one.output, HasSubstr("misplaced: SGD, seed 3"));
+  const ProcessResult checked = batchplus({"check", scratch / "s" / "runs"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.output,
+              HasSubstr(runs["SGD3"].string() + ": not the run that the sweep has here: epochs"));
 }
 
 TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {

@@ -190,7 +190,8 @@ TEST(Train, WritesEventsForTensorBoard) {
 
 TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const Scratch scratch;
-  write_file_atomically(scratch / "w.pt", "good weights of an earlier run");
+  result_of(train({"--save-weights", scratch / "w.pt"}));
+  const std::string earlier = read_file(scratch / "w.pt");
   const ProcessResult process = train(
       {"--lr", "1e20", "--out", (scratch / "run").string(), "--save-weights", (scratch / "w.pt").string()});
   EXPECT_EQ(process.exit_code, 3);
@@ -199,7 +200,11 @@ TEST(Train, DivergedRunExitsWithThreeAndNamesTheStep) {
   const json status = json::parse(read_file(scratch / "run" / "status.json"));
   EXPECT_EQ(status["status"], "diverged");
   EXPECT_GE(status["inner_steps"], 1);
-  EXPECT_EQ(read_file(scratch / "w.pt"), "good weights of an earlier run");
+  EXPECT_EQ(read_file(scratch / "w.pt"), earlier);
+  const ProcessResult told = batchplus({"train", "--train-limit", "640", "--lr", "1e20", "--quiet"});
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_THAT(told.output, ::testing::Not(HasSubstr("sha256"))) << "there are no weights";
+  EXPECT_THAT(told.output, ::testing::Not(HasSubstr("accuracy -")));
 }
 
 struct BadInput {
@@ -228,10 +233,19 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
       {{"--threads", "0"}, "--threads: is 0, and must be 1 or more"},
       {{"--out", ""}, "--out: the value is empty"},
       {{"--save-weights", "/dev/full"}, "not a regular file"},
+      {{"--config", "/dev/zero"}, "not a regular file"},
+      {{"--init", "/dev/zero"}, "not a regular file"},
       {{"--method", "sgd", "--momentum", "0.5"}, "with sgd the option changes nothing"},
       {{"--warmup-epochs", "2"}, "leaves no step of bp-svrg"},
       {{"--resume", "--out", std::string(300, 'x')}, "File name too long"},
       {{"--lr", "fast"}, "not a number"},
+      {{"--lr", "1e400"}, "too large"},
+      {{"--seed", "18446744073709551615"}, "too large"},
+      {{"--lr"}, "the option needs a value\n  where: --lr"},
+      {{"--coefficient", "linear:"}, "value: linear:"},
+      {{"--metrics", "gaps,"}, "value: gaps,"},
+      {{"--metrics", "all,gaps"}, "'all' stands alone"},
+      {{"--dataset", "folder:"}, "where: --dataset"},
       {{"--kernels", "atne"}, "did you mean 'aten'?"},
       {{"--method", "bpsvrg"}, "did you mean 'bp-svrg'?"},
       {{"--model", "mpl"}, "did you mean 'mlp'?"},
@@ -298,6 +312,58 @@ TEST(Train, ResumesNothingWhereThereIsNoRun) {
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.output, HasSubstr("there is no run to go on with"));
   EXPECT_FALSE(fs::exists(scratch / "tyop"));
+}
+
+// An empty config would train the defaults under another name.
+TEST(Train, ReadsAConfigFromAPipe) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "c.toml",
+                        "train_limit = 64\ninner_batch = 16\nepochs = 2\nmethod = \"sgd\"\n");
+  const auto shell = [&](const std::string& command) {
+    return run_process({"bash", "-c", command, BATCHPLUS_PROGRAM, scratch.path()}, "/");
+  };
+  for (const std::string config :
+       {"<(cat $1/c.toml)", "/dev/stdin < <(cat $1/c.toml)", "/dev/stdin < $1/c.toml"}) {
+    const ProcessResult process = shell("$0 train --json --quiet --config " + config);
+    EXPECT_EQ(result_of(process)["inner_steps"], 8) << config;
+  }
+  result_of(shell("$0 train --json --quiet --out $1/run --config $1/c.toml"));
+  const ProcessResult resumed =
+      shell("$0 train --json --quiet --resume --out $1/run --config <(sed 's/sgd/nag/' $1/c.toml)");
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.output, HasSubstr("method is nag and the run has sgd"))
+      << "it is read when it is compared";
+  EXPECT_THAT(shell("$0 sweep --dry-run <(cat $1/c.toml)").output, HasSubstr("not a regular file"))
+      << "workers read a spec again";
+}
+
+TEST(Train, SavesWeightsOverNothingThatARunNeeds) {
+  const Scratch scratch;
+  const std::string run = scratch / "run";
+  result_of(train({"--out", run}));
+  result_of(train({"--save-weights", scratch / "w.pt"}));
+  for (const char* file : {"config.toml", "provenance.json", "metrics.jsonl", "status.json", "checkpoint.pt",
+                           "weights.pt", "lock"}) {
+    const std::string before = read_file(scratch / "run" / file);
+    const ProcessResult other = train({"--save-weights", run + "/" + file});
+    EXPECT_EQ(other.exit_code, 2) << file;
+    EXPECT_THAT(other.output, HasSubstr("one of a run directory")) << file;
+    EXPECT_EQ(read_file(scratch / "run" / file), before);
+  }
+  fs::create_directory(scratch / "new");
+  EXPECT_EQ(train({"--out", scratch / "new", "--save-weights", scratch / "new" / "lock"}).exit_code, 2);
+  EXPECT_FALSE(fs::exists(scratch / "new" / "config.toml"));
+  const std::string weights = scratch / "w.pt";
+  const ProcessResult own = train({"--init", weights, "--save-weights", scratch.path() / "." / "w.pt"});
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_THAT(own.output, HasSubstr("the run begins with this file"));
+  write_file_atomically(scratch / "notes.txt", "mine");
+  const ProcessResult notes = train({"--save-weights", scratch / "notes.txt"});
+  EXPECT_EQ(notes.exit_code, 2);
+  EXPECT_THAT(notes.output, HasSubstr("the file holds something else than weights"));
+  EXPECT_EQ(read_file(scratch / "notes.txt"), "mine");
+  EXPECT_EQ(train({"--save-weights", run + "/copy.pt"}).exit_code, 0) << "it is no file of the run";
+  EXPECT_EQ(train({"--save-weights", weights}).exit_code, 0);
 }
 
 /// Through a shell that sends standard output elsewhere; standard error comes back.

@@ -110,6 +110,33 @@ TEST(CrossEntropy, OfEachSampleIsThatOfASampleAlone) {
   }
 }
 
+// libtorch in double says what the derivative along a tangent and its own gradient are.
+TEST(CrossEntropy, TangentsAreThoseOfDoublePrecision) {
+  for (const double scale : {0.0, 1.0, 50.0}) {
+    const Case c = make_case(7, 10, scale);
+    const at::Tensor t = at::randn_like(c.logits);
+    const at::Tensor losses = at::empty({7});
+    const at::Tensor tangents = at::empty({7});
+    const at::Tensor gradient = at::empty_like(c.logits);
+    const at::Tensor second = at::empty_like(c.logits);
+    const auto* labels = c.labels.data_ptr<int64_t>();
+    cross_entropies(7, 10, c.logits.data_ptr<float>(), labels, losses.data_ptr<float>(),
+                    gradient.data_ptr<float>());
+    cross_entropy_tangents(7, 10, gradient.data_ptr<float>(), labels, t.data_ptr<float>(),
+                           tangents.data_ptr<float>(), second.data_ptr<float>());
+    const at::Tensor logits = c.logits.to(at::kDouble).set_requires_grad(true);
+    const at::Tensor loss = at::cross_entropy_loss(logits, c.labels, {}, at::Reduction::Sum);
+    const at::Tensor exact_gradient =
+        torch::autograd::grad({loss}, {logits}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+    const at::Tensor exact = (exact_gradient * t).sum(1);
+    const at::Tensor exact_second = torch::autograd::grad({exact.sum()}, {logits})[0];
+    // Each number is rounded once, from gradients that were: errors of a float's last place, of values up to
+    // the tangents' size.
+    EXPECT_LT((tangents - exact).abs().max().item<double>(), 2e-6);
+    EXPECT_LT((second - exact_second).abs().max().item<double>(), 1e-6);
+  }
+}
+
 TEST(CrossEntropy, OfLogitsThatAreNotNumbersIsNone) {
   Case c = make_case(4, 3, 1);
   c.logits[2][1] = NAN;

@@ -33,6 +33,11 @@ TEST(MaxPool, HasLibtorchsBits) {
     const at::Tensor expected_dx =
         at::max_pool2d_with_indices_backward(g, x, side, {}, 0, 1, /*ceil_mode=*/false, indices);
     EXPECT_TRUE(dx.equal(expected_dx));
+    // A tangent comes from the same pixels.
+    const at::Tensor t = at::randn_like(x);
+    const at::Tensor y_tangent = at::full_like(y, NAN);
+    max_pool_tangent(maps_of(t), side, maps_of(y_tangent), places.data_ptr<uint8_t>());
+    EXPECT_TRUE(y_tangent.equal(t.flatten(2).gather(2, indices.flatten(2)).view_as(y)));
   }
 }
 

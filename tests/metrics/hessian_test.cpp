@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include "layers/convolution.h"
 #include "metrics/hessian_trace.h"
 #include "metrics/lanczos.h"
 #include "metrics/objective_function.h"
@@ -98,18 +100,79 @@ TEST(HessianProduct, OfEveryNetworkEqualsReverseOverReverse) {
   }
 }
 
-// libtorch 1.13 cannot differentiate the backward pass of its own batch norm forwards.
-TEST(HessianProduct, OfModulesThatLibtorchCannotDifferentiateForwardsIsExactToo) {
+/// x^3, which libtorch cannot differentiate forwards.
+class Cube : public torch::autograd::Function<Cube> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x) {
+    context->save_for_backward({x});
+    return x * x * x;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    return {3 * context->get_saved_variables()[0].square() * gradients[0]};
+  }
+};
+
+TEST(HessianProduct, OfForeignModulesIsExactWhetherLibtorchDifferentiatesThemForwardsOrNot) {
   struct Foreign : torch::nn::Module {
-    torch::Tensor forward(const torch::Tensor& images) { return head(at::tanh(norm(images)).flatten(1)); }
+    explicit Foreign(bool is_forward) : is_forward_differentiable(is_forward) {}
+    torch::Tensor forward(const torch::Tensor& images) {
+      const torch::Tensor x = norm(images);
+      return head((is_forward_differentiable ? at::tanh(x) : Cube::apply(x)).flatten(1));
+    }
+    bool is_forward_differentiable;
     torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(3));
     torch::nn::Linear head = register_module("head", torch::nn::Linear(12, 3));
   };
-  torch::manual_seed(1);
-  auto network = std::make_shared<Foreign>();
-  network->to(torch::kFloat64);
-  Problem problem(Model(network), torch::randn({5, 3, 2, 2}, torch::kFloat64), torch::randint(0, 3, {5}));
-  EXPECT_LT(relative_error(full_hessian(problem.objective), autograd_hessian(problem)), 1e-11);
+  for (const bool is_forward_differentiable : {true, false}) {
+    torch::manual_seed(1);
+    auto network = std::make_shared<Foreign>(is_forward_differentiable);
+    network->to(torch::kFloat64);
+    Problem problem(Model(network), torch::randn({5, 3, 2, 2}, torch::kFloat64), torch::randint(0, 3, {5}));
+    EXPECT_LT(relative_error(full_hessian(problem.objective), autograd_hessian(problem)), 1e-11)
+        << is_forward_differentiable;
+  }
+}
+
+// Layers between foreign modules, in single precision: own kernels compute them where libtorch can do the
+// rest forwards, and step aside where it cannot.
+TEST(HessianProduct, OfLayersAmongForeignModulesIsThatOfDouble) {
+  struct Mixed : torch::nn::Module {
+    explicit Mixed(bool is_forward) : is_forward_differentiable(is_forward) {}
+    torch::Tensor forward(const torch::Tensor& images) {
+      const torch::Tensor x = convolution->forward(images);
+      return head->forward((is_forward_differentiable ? at::tanh(x) : Cube::apply(x)).flatten(1));
+    }
+    bool is_forward_differentiable;
+    std::shared_ptr<Convolution> convolution =
+        register_module("convolution", make_convolution({.in = 3, .out = 4, .padding = 1}));
+    std::shared_ptr<Linear> head = register_module("head", std::make_shared<Linear>(16, 3));
+  };
+  for (const bool is_forward_differentiable : {true, false}) {
+    torch::manual_seed(1);
+    auto network = std::make_shared<Mixed>(is_forward_differentiable);
+    const torch::Tensor images = torch::randn({5, 3, 2, 2});
+    const torch::Tensor labels = torch::randint(0, 3, {5});
+    torch::Tensor product;
+    torch::Tensor v;
+    {
+      Problem problem(Model(network), images, labels);
+      v = torch::randn_like(problem.parameters.values());
+      product = problem.objective.hessian_product(v);
+    }
+    network->to(torch::kFloat64);
+    Problem exact(Model(network), images.to(torch::kFloat64), labels);
+    EXPECT_LT(relative_error(product, exact.slow_hessian_product(v.to(torch::kFloat64))), 2e-6)
+        << is_forward_differentiable;
+  }
+}
+
+// Chunks must not share memory.
+TEST(ObjectiveGradient, OverSeveralChunksIsThatOfAllSamplesAtOnce) {
+  const auto problem = tiny_problem(Reduction::kSum);
+  EXPECT_LT(
+      relative_error(problem->objective.gradient(), problem->slow_gradient(problem->images, problem->labels)),
+      1e-12);
 }
 
 TEST(HessianProduct, OfLinearRegressionIsItsClosedForm) {

@@ -45,7 +45,17 @@ TEST(LayerRules, RefuseToMeasureANetworkWithSuchAKind) {
   testing::Problem problem(Model(std::make_shared<ScaledRegression>()), torch::randn({4, 6, 1, 1}),
                            torch::randint(0, 3, {4}));
   expect_named([&] { measure_sample_gradients(problem.objective); });
-  expect_named([&] { problem.objective.hessian_product(torch::ones_like(problem.parameters.values())); });
+}
+
+TEST(LayerRules, AreNotNeededForHessianProducts) {
+  const auto network = std::make_shared<ScaledRegression>();
+  network->to(torch::kFloat64);
+  torch::manual_seed(1);
+  testing::Problem problem(Model(network), torch::randn({4, 6, 1, 1}, torch::kFloat64),
+                           torch::randint(0, 3, {4}));
+  const torch::Tensor v = torch::randn_like(problem.parameters.values());
+  EXPECT_LT(testing::relative_error(problem.objective.hessian_product(v), problem.slow_hessian_product(v)),
+            1e-12);
 }
 
 TEST(LayerRules, ApplyToOneKindEach) {

@@ -8,7 +8,7 @@
 #include "kernels/trace.h"
 #include "metrics/sample_gradients.h"
 #include "support/machine.h"
-#include "support/problem.h"
+#include "support/precision_pair.h"
 #include "support/small_networks.h"
 #include "support/threads.h"
 #include "util/hash.h"
@@ -17,38 +17,18 @@ namespace batchplus {
 namespace {
 
 using testing::network_problem;
+using testing::plain_images;
+using testing::PrecisionPair;
 using testing::Problem;
 using testing::relative_error;
 
 constexpr int64_t kSamples = 10;
 
-/// The problem of network_problem in single precision with these kernels and in double with the same numbers.
-struct Pair {
-  Pair(const std::string& name, Kernels kernels, NormalizationKind normalization)
-      : own(network_problem(name, 10, kSamples, torch::kFloat32, {.chunk = 6}, normalization)) {
-    Model exact_model =
-        build_network(find_network(name), {.classes = 10, .normalization = normalization}, /*seed=*/3);
-    exact_model.module->to(torch::kFloat64);
-    copy(own->model.module->parameters(), exact_model.module->parameters());
-    copy(own->model.module->buffers(), exact_model.module->buffers());
-    exact = std::make_unique<Problem>(exact_model, own->images.to(torch::kFloat64), own->labels,
-                                      ObjectiveFunction::Options{.chunk = 6});
-    use_kernels(*own->model.module, kernels);
-  }
-  static void copy(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to) {
-    const torch::NoGradGuard no_grad;
-    for (size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
-  }
-
-  std::unique_ptr<Problem> own;
-  std::unique_ptr<Problem> exact;
-};
-
 // Rounding alone leaves at most 1.1e-5 in any layer (measured over all cases below, vgg19 the worst; the same
 // inputs in double), which 2e-5 leaves room for. In single precision an activation next to zero may also fall
 // on the other side of max(0, .). That moves one sample's gradients, at most 5e-3 of a layer's norms here, so
 // the median over samples is held to rounding, and whole tensors to what one sample can do.
-void expect_equal_to_double(const Pair& pair, const SampleGradientOptions& options) {
+void expect_equal_to_double(const PrecisionPair& pair, const SampleGradientOptions& options) {
   const auto own = measure_sample_gradients(pair.own->objective, options);
   const auto exact = measure_sample_gradients(pair.exact->objective, options);
   EXPECT_LT(relative_error(own.squared_norms, exact.squared_norms), 2e-2);
@@ -68,7 +48,7 @@ TEST(OwnKernels, MeasureEveryNetworkAsLibtorchInDouble) {
   for (const NetworkInfo& info : networks()) {
     for (const Kernels kernels : {Kernels::kFast, Kernels::kDirect, Kernels::kAten}) {
       SCOPED_TRACE(info.name + ", kernels " + std::to_string(static_cast<int>(kernels)));
-      const Pair pair(testing::small_name(info), kernels, NormalizationKind::kBatch);
+      const PrecisionPair pair(testing::small_name(info), kernels, NormalizationKind::kBatch, kSamples);
       expect_equal_to_double(pair, {});
       if (!info.has_normalization) continue;
       expect_equal_to_double(pair, {.statistics = BatchNorm::Statistics::kBatch});
@@ -81,14 +61,14 @@ TEST(OwnKernels, MeasureEveryNormalizationAsLibtorchInDouble) {
     if (!info.has_normalization) continue;
     for (const NormalizationKind kind : {NormalizationKind::kGroup, NormalizationKind::kNone}) {
       SCOPED_TRACE(info.name + ", " + to_string(kind));
-      expect_equal_to_double(Pair(testing::small_name(info), Kernels::kFast, kind), {});
+      expect_equal_to_double(PrecisionPair(testing::small_name(info), Kernels::kFast, kind, kSamples), {});
     }
   }
 }
 
 // With these inputs no value falls on the other side of max(0, .): the errors are below 2e-7.
 TEST(OwnKernels, RoundAsSinglePrecisionDoes) {
-  const Pair pair("mlp", Kernels::kFast, NormalizationKind::kBatch);
+  const PrecisionPair pair("mlp", Kernels::kFast, NormalizationKind::kBatch, kSamples);
   const auto own = measure_sample_gradients(pair.own->objective);
   const auto exact = measure_sample_gradients(pair.exact->objective);
   EXPECT_LT(relative_error(own.squared_norms, exact.squared_norms), 1e-5);
@@ -136,12 +116,6 @@ TEST(OwnKernels, MeasureTheSameBitsWithAnyNumberOfThreads) {
       EXPECT_TRUE(other.losses.equal(one.losses));
     }
   }
-}
-
-/// Numbers that are the same on every machine, as libtorch's random ones are not.
-torch::Tensor plain_images(int64_t samples) {
-  const torch::Tensor index = torch::arange(samples * 3 * 32 * 32, torch::kInt64);
-  return ((index * 7919 % 1009).to(torch::kFloat32) / 512 - 1).view({samples, 3, 32, 32});
 }
 
 /// SHA-256 of the norms of every layer and sample, of the losses and of the gradient.

@@ -67,6 +67,18 @@ TEST(Comparison, TakesTheValueThatDidBestAndTheSameForItsFollower) {
   EXPECT_TRUE(outcomes[0].candidates[1].is_chosen);
 }
 
+TEST(Comparison, SaysWhenTwoValuesDidEquallyWell) {
+  Tried tried;
+  tried.add("BP-SVRG", "0.5", {{.seed = 1, .validation_accuracy = 60}});
+  tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 60}});
+  tried.add("BP-SVRG", "2.0", {{.seed = 1, .validation_accuracy = 50}});
+  read_runs(tried.comparison);
+  settle_choices(tried.comparison);
+  EXPECT_EQ(tried.comparison.cells[0].choice, "0.5");
+  EXPECT_THAT(tried.comparison.notes,
+              ElementsAre("BP-SVRG: lr 0.5 and 1.0 did equally well, and the first counts"));
+}
+
 TEST(Comparison, AValueThatDivergedIsTakenLast) {
   Tried tried;
   tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 80}, {.seed = 2, .status = "diverged"}});
@@ -182,13 +194,30 @@ TEST(Arrange, LeavesDamagedRunsOutAndNamesThem) {
   read_runs(comparison);
   ASSERT_EQ(comparison.cells.size(), 1U);
   EXPECT_EQ(comparison.cells[0].count_done(), 2U);
-  EXPECT_EQ(comparison.cells[0].count_damaged(), 1U) << "what has a config has a place";
+  EXPECT_EQ(comparison.cells[0].count_left_out(), 1U) << "what has a config has a place";
   EXPECT_THAT(comparison.notes, UnorderedElementsAre(HasSubstr("2/config.toml"), HasSubstr("3/metrics.jsonl"),
                                                      HasSubstr("4/status.json")));
   for (const char* whole : {"1", "5"}) fs::remove_all(scratch / whole);
   fs::remove_all(scratch / "3");
   expect_error([&] { arrange_runs(find_runs({scratch.path()})); },
                {"no run can be read", "2/config.toml", "4/status.json"});
+}
+
+// Whichever comes first: a damaged copy neither stands in for the whole one nor goes unnamed.
+TEST(Arrange, OfARunAndADamagedCopyTheWholeOneCounts) {
+  for (const std::string damaged : {"a", "b"}) {
+    const Scratch scratch;
+    write_run(scratch / "a", {.more_result = {{"weights_sha256", "11"}}});
+    fs::copy(scratch / "a", scratch / "b", fs::copy_options::recursive);
+    append_bytes(scratch / damaged / "metrics.jsonl", "{}\n");
+    Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+    read_runs(comparison);
+    ASSERT_EQ(comparison.cells[0].runs.size(), 1U);
+    EXPECT_EQ(comparison.cells[0].runs[0].id, damaged == "a" ? "b" : "a");
+    EXPECT_EQ(comparison.cells[0].count_done(), 1U);
+    EXPECT_THAT(comparison.notes, ElementsAre(AllOf(HasSubstr("left out, because it is damaged"),
+                                                    HasSubstr(damaged + "/metrics.jsonl"))));
+  }
 }
 
 TEST(Arrange, CutsLongValuesShort) {

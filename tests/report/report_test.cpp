@@ -107,6 +107,39 @@ TEST(ResultTable, SaysWhenEveryRunDivergedOrNoneIsThere) {
   EXPECT_EQ(table.rows[0][1].text, "diverged (1)");
 }
 
+TEST(ResultTable, EqualMeansAreEquallyGoodAndALoneOneIsNone) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.method = "nag"});
+  write_run(scratch / "b", {.method = "sgd"});
+  write_run(scratch / "c", {.method = "nag", .more_config = "model = \"vgg11\"\n"});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  const Table table = result_table(comparison, find_quantity("test_accuracy", ""), RunValue::kFinal);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_TRUE(table.rows[0][1].is_bold && table.rows[0][2].is_bold) << "mlp: both have 50";
+  EXPECT_FALSE(table.rows[1][1].is_bold) << "vgg11: nothing to be better than";
+}
+
+// Two seeds that differ by the same have no spread, from which a t test would conclude anything.
+TEST(PairedTable, EqualDifferencesHaveNoTest) {
+  const Scratch scratch;
+  for (const int64_t seed : {1, 2}) {
+    const auto shift = static_cast<double>(seed);
+    write_run(scratch / fmt::format("nag{}", seed),
+              {.method = "nag", .seed = seed, .test_accuracies = {57 + shift}});
+    write_run(scratch / fmt::format("sgd{}", seed),
+              {.method = "sgd", .seed = seed, .test_accuracies = {50 + shift}});
+  }
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  const Table table = paired_table(comparison, find_quantity("test_accuracy", ""));
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0][1].text, "+7.00");
+  EXPECT_EQ(table.rows[0][2].text, "no spread");
+  EXPECT_EQ(table.rows[0][4].text, "-");
+  EXPECT_EQ(table.rows[0][5].text, "-");
+}
+
 TEST(PairedTable, PairsSharedSeeds) {
   Methods methods;
   read_runs(methods.comparison);
@@ -194,6 +227,23 @@ TEST(Report, SaysTheStatisticsOfNormsInTablesFiguresAndPage) {
                            "figures/squared_full_gradient_norm-loss_gap.gp", "index.html", "report.md"}) {
     EXPECT_THAT(read_file(scratch / "out" / file), HasSubstr(label)) << file;
   }
+}
+
+// A mean over other data, or from other initial weights, is the mean of nothing.
+TEST(Report, NamesRunsThatWereGivenSomethingElse) {
+  const Scratch scratch;
+  const std::string init = "init = \"w.pt\"\n";
+  write_run(scratch / "runs/1", {.seed = 1, .more_config = init, .inputs = {{"test", "t"}, {"init", "a"}}});
+  write_run(scratch / "runs/2", {.seed = 2, .more_config = init, .inputs = {{"test", "t"}, {"init", "b"}}});
+  write_run(scratch / "runs/3", {.seed = 3, .more_config = init, .inputs = {{"test", "u"}, {"init", "a"}}});
+  write_run(scratch / "runs/4", {.seed = 4, .more_config = init});
+  write_run(scratch / "runs/5", {.seed = 1, .more_config = "test_limit = 10\n", .inputs = {{"test", "v"}}});
+  const WrittenReport report =
+      write_report(arrange_runs(find_runs({scratch / "runs"})), scratch / "report", false);
+  EXPECT_THAT(report.comparison.notes,
+              ::testing::UnorderedElementsAre(
+                  ::testing::AllOf(HasSubstr("other initial weights (w.pt)"), ::testing::EndsWith("runs/2")),
+                  ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
 }
 
 TEST(Report, ReplacesAnEarlierReportAndNothingElse) {

@@ -47,7 +47,10 @@ TEST(Statistics, PairedTestsEqualSciPys) {
   }
   EXPECT_FALSE(compare_paired({1}, {2}).p) << "one pair tells nothing";
   EXPECT_EQ(compare_paired({1, 2, 3}, {1, 2, 3}).p, 1.0);
-  EXPECT_EQ(compare_paired({2, 3}, {1, 2}).p, 0.0) << "the same difference each time";
+  EXPECT_EQ(compare_paired({2, 3}, {1, 2}).p, std::nullopt) << "the same difference each time";
+  EXPECT_EQ(compare_paired({93.41, 92.51}, {93.40, 92.50}).p, std::nullopt) << "the same but for rounding";
+  EXPECT_EQ(compare_paired({93.41, 92.51}, {93.40, 92.50}).difference.std, 0.0);
+  EXPECT_EQ(compare_paired({93.41, 92.51}, {93.41, 92.51}).p, 1.0);
 }
 
 TEST(Statistics, KendallsTauEqualsSciPys) {

@@ -205,6 +205,44 @@ TEST_F(ResumeTest, RefusesOtherTrainingData) {
   expect_error([&] { run_once(config, run); }, {"training data", "fingerprint"});
 }
 
+// A run would end with accuracies on other pictures than those that it began with.
+TEST_F(ResumeTest, RefusesOtherTestData) {
+  const fs::path folder = scratch / "data" / "cifar-10-batches-bin";
+  fs::create_directories(folder.parent_path());
+  fs::copy(data_directory() / "cifar-10-batches-bin", folder);
+  config.data_dir = (scratch / "data").string();
+  std::string pictures = read_file(folder / "test_batch.bin");
+  for (size_t at = 1; at < pictures.size(); at += 3073) pictures[at] ^= 1;
+  write_file_atomically(folder / "test_batch.bin", pictures);
+  expect_error([&] { run_once(config, run); }, {"test data is not what the run began with"});
+  // A run from before has no digests, and compares nothing.
+  Json provenance = Json::parse(read_file(run / "provenance.json"));
+  ASSERT_TRUE(provenance.contains(kInputs));
+  provenance.erase(kInputs);
+  write_file_atomically(run / "provenance.json", provenance.dump());
+  EXPECT_EQ(run_once(config, run).result["weights_sha256"], whole["weights_sha256"]);
+}
+
+TEST_F(ResumeTest, RefusesOtherInitialWeights) {
+  const std::string id = config_id(config);
+  config.init = (scratch / "w.pt").string();
+  const auto put = [&](const fs::path& weights) {
+    fs::copy_file(weights, config.init, fs::copy_options::overwrite_existing);
+  };
+  put(scratch / "whole" / "weights.pt");
+  const std::string id_with_init = config_id(config);
+  const fs::path begun = scratch / "begun";
+  stop_after(config, begun, 3);
+  EXPECT_EQ(Json::parse(read_file(begun / "provenance.json"))[kInputs]["init"], whole["weights_sha256"]);
+  put(run / "checkpoint.pt");
+  EXPECT_EQ(config_id(config), id_with_init) << "what a run is called depends on the name alone";
+  EXPECT_NE(id, id_with_init);
+  expect_error([&] { run_once(config, begun); },
+               {"the weights that the run began with have changed", "w.pt"});
+  put(scratch / "whole" / "weights.pt");
+  EXPECT_EQ(run_once(config, begun).result["status"], "done");
+}
+
 TEST_F(ResumeTest, RefusesACheckpointThatLacksSomething) {
   const CheckpointContents good = read_contents(run / "checkpoint.pt");
   for (const auto& [key, value] : good.state.items()) {
@@ -306,6 +344,7 @@ TEST_F(ResumeTest, ACheckNamesEveryFileThatIsNotAsItWasWritten) {
   EXPECT_THAT(problems_without("config.toml"), ElementsAre(HasSubstr("config.toml: cannot open file")));
   EXPECT_THAT(problems_without("metrics.jsonl"), ElementsAre("metrics.jsonl: it is missing"));
   EXPECT_THAT(problems_without("weights.pt"), ElementsAre("weights.pt: it is missing"));
+  EXPECT_THAT(problems_without("provenance.json"), ElementsAre("provenance.json: it is missing"));
   EXPECT_THAT(problems_without("checkpoint.pt"), ElementsAre()) << "a run that is done needs none";
   fs::remove(run / "weights.pt");
   fs::remove(run / "metrics.jsonl");
@@ -352,7 +391,7 @@ TEST_F(ResumeTest, FollowsNoLinksOutOfTheDirectory) {
   EXPECT_EQ(read_file(scratch / "outside"), "precious\n");
   fs::remove(run / "lock");
   fs::create_symlink(scratch / "outside", run / "lock");
-  expect_error([&] { run_once(config, run); }, {"cannot lock", "lock"});
+  expect_error([&] { run_once(config, run); }, {"a symbolic link is there", "lock"});
   EXPECT_EQ(read_file(scratch / "outside"), "precious\n");
 }
 

@@ -9,6 +9,7 @@
 namespace batchplus {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::expect_error;
 using testing::Scratch;
 
@@ -35,6 +36,35 @@ TEST(RunDirectory, RefusesADirectoryWithARunAndLeavesItAlone) {
   expect_error([&] { RunWriter(scratch / "run", "lr = 0.1\n", Json::object()); },
                {"already holds a run", "run"});
   EXPECT_EQ(read_run(scratch / "run").config_toml, "lr = 0.5\n");
+}
+
+// It would stop at its first record, with three files written.
+TEST(RunDirectory, BeginsNothingWhereOneOfItsFilesIsALink) {
+  for (const char* file : {"metrics.jsonl", "weights.pt", "lock"}) {
+    const Scratch scratch;
+    fs::create_directory(scratch / "run");
+    write_file_atomically(scratch / "outside", "precious");
+    fs::create_symlink(scratch / "outside", scratch / "run" / file);
+    expect_error([&] { RunWriter(scratch / "run", "", Json::object()); },
+                 {"a symbolic link is there", file, "outside"});
+    EXPECT_FALSE(fs::exists(scratch / "run" / "config.toml"));
+    EXPECT_FALSE(fs::exists(scratch / "run" / "status.json"));
+  }
+}
+
+// What it says of a file is what `check` says.
+TEST(RunDirectory, SaysWhatIsMissingAndWhatIsDamaged) {
+  const Scratch scratch;
+  RunWriter writer(scratch / "run", "", Json::object());
+  writer.record({{"epoch", 1}});
+  writer.set_status("done", Json::object());
+  fs::rename(scratch / "run" / "metrics.jsonl", scratch / "aside");
+  expect_error([&] { read_run(scratch / "run"); }, {"it is missing", "metrics.jsonl"});
+  fs::rename(scratch / "aside", scratch / "run" / "metrics.jsonl");
+  write_file_atomically(scratch / "run" / "provenance.json", "{");
+  expect_error([&] { read_run(scratch / "run"); }, {"not valid JSON", "provenance.json"});
+  fs::remove(scratch / "run" / "provenance.json");
+  expect_error([&] { read_run(scratch / "run"); }, {"it is missing", "provenance.json"});
 }
 
 TEST(RunDirectory, NamesTheDamagedLine) {

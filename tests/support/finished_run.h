@@ -22,14 +22,18 @@ struct FinishedRun {
   std::vector<double> train_losses = {};
   std::string more_config = "";
   Json more_result = Json::object();
+  /// What it was given, as digests; empty: not recorded.
+  Json inputs = Json::object();
 };
 
 /// Writes it as training does.
 inline void write_run(const std::filesystem::path& directory, const FinishedRun& run) {
+  Json provenance = {{"commit", "abc"}, {"threads", 1}, {"started", "2026-01-01T00:00:00Z"}};
+  if (!run.inputs.empty()) provenance[kInputs] = run.inputs;
   RunWriter writer(directory,
                    fmt::format("dataset = \"cifar10\"\nmethod = \"{}\"\nseed = {}\n{}", run.method, run.seed,
                                run.more_config),
-                   {{"commit", "abc"}, {"threads", 1}, {"started", "2026-01-01T00:00:00Z"}});
+                   provenance);
   int epoch = 0;
   for (const double accuracy : run.test_accuracies) {
     ++epoch;

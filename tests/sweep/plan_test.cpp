@@ -32,7 +32,7 @@ TEST(SweepPlan, RefusesBudgetsThatShouldBeEqualAndAreNot) {
   // 1 against 1 epochs instead of 1 against 1.5.
   expect_error(
       [] { plan_sweep(parse_spec(with("epochs_times = 1.5", "epochs_times = 1"), "s.toml"), "paper"); },
-      {"budgets that should be equal are not", "BP-SVRG", "NAG"});
+      {"budgets that should be equal are not", "where: equal_budget, network=", "BP-SVRG", "NAG"});
 }
 
 TEST(SweepPlan, SaysWhereTheSpecIsWrong) {

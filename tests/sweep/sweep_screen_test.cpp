@@ -21,17 +21,33 @@ TEST(SweepScreen, WithoutATerminalSaysWhatRunsEveryMinute) {
   EXPECT_EQ(screen.picture(waiting), "7 waiting; 0% of the whole\n");
   EXPECT_EQ(screen.picture(first_of_seven(0)),
             "1 running, 6 waiting; 0% of the whole; running: SGD, seed 1 0%\n");
+  now = 3;
+  SweepTally soon = first_of_seven(0.01);
+  ++soon.counts[SweepState::kFailed];
+  EXPECT_EQ(screen.picture(soon),
+            "1 failed, 1 running, 6 waiting; 0% of the whole; running: SGD, seed 1 1%\n")
+      << "three seconds say nothing of the whole";
+  screen.picture(first_of_seven(0.01));
   now = 59;
   EXPECT_EQ(screen.picture(first_of_seven(0.3)), "");
-  now = 60;
+  now = 63;
   EXPECT_EQ(screen.picture(first_of_seven(0.35)),
-            "1 running, 6 waiting; 5% of the whole, 19m00s left; running: SGD, seed 1 35%\n");
-  now = 61;
+            "1 running, 6 waiting; 5% of the whole, 19m57s left; running: SGD, seed 1 35%\n");
+  now = 64;
   EXPECT_EQ(screen.picture(first_of_seven(0.36)), "");
   SweepTally ended = first_of_seven(1);
   ended.counts = {{SweepState::kDone, 1}, {SweepState::kWaiting, 6}};
   ended.running.clear();
   EXPECT_EQ(screen.picture(ended).substr(0, 17), "1 done, 6 waiting");
+}
+
+TEST(SweepScreen, EstimatesAfterHalfAMinute) {
+  double now = 10;
+  SweepScreen screen(200, [&] { return now; });
+  screen.picture(first_of_seven(0));
+  EXPECT_NE(screen.picture(first_of_seven(0.5)).find("ETA ?"), std::string::npos);
+  now = 40;
+  EXPECT_EQ(screen.picture(first_of_seven(0.5)).find("ETA ?"), std::string::npos);
 }
 
 TEST(SweepScreen, OnATerminalDrawsOverItselfAndNeverWraps) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "support/expect_error.h"
 #include "support/scratch.h"
@@ -99,7 +100,8 @@ TEST(AppendBytes, FollowsNoLink) {
   const Scratch scratch;
   write_file_atomically(scratch / "outside", "precious");
   fs::create_symlink(scratch / "outside", scratch / "log");
-  expect_error([&] { append_bytes(scratch / "log", "more"); }, {"cannot append", "log"});
+  expect_error([&] { append_bytes(scratch / "log", "more"); },
+               {"a symbolic link is there", "log", "it leads to"});
   EXPECT_EQ(read_file(scratch / "outside"), "precious");
 }
 
@@ -129,6 +131,35 @@ TEST(ReadFile, NamesTheFileThatIsMissing) {
   const Scratch scratch;
   expect_error([&] { read_file(scratch / "none"); }, {"cannot open", "none", "No such file"});
   expect_error([&] { read_file(scratch.path()); }, {"directory"});
+}
+
+// What has no length would be read as empty, and a pipe without a writer not at all.
+TEST(ReadFile, TakesRegularFilesAlone) {
+  const Scratch scratch;
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  expect_error([&] { read_file(scratch / "pipe"); }, {"not a regular file", "pipe", "a pipe"});
+  expect_error([&] { read_file("/dev/zero"); }, {"not a regular file", "a device"});
+  expect_error([&] { read_text("/dev/zero"); }, {"not a regular file", "a device"});
+}
+
+TEST(ReadText, ReadsAPipeToItsEnd) {
+  const Scratch scratch;
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  const std::string text(200'000, 'x');
+  std::thread writer([&] { std::ofstream(scratch / "pipe") << text << "end"; });
+  EXPECT_EQ(read_text(scratch / "pipe"), text + "end");
+  writer.join();
+  write_file_atomically(scratch / "file", "plain");
+  EXPECT_EQ(read_text(scratch / "file"), "plain");
+}
+
+TEST(MakeDirectories, SaysThatALinkLeadsNowhere) {
+  const Scratch scratch;
+  fs::create_symlink("nowhere", scratch / "link");
+  expect_error([&] { make_directories(scratch / "link"); },
+               {"a symbolic link is there that leads nowhere", "link", "it leads to nowhere"});
+  fs::create_directory(scratch / "nowhere");
+  EXPECT_NO_THROW(make_directories(scratch / "link"));
 }
 
 TEST(AppendLine, AddsLines) {

@@ -44,7 +44,7 @@ TEST(ParseNumber, ReadsTheWholeTextOrRefuses) {
   expect_error([] { parse_number("0.1x", "--lr"); }, {"not a number", "--lr", "0.1x"});
   expect_error([] { parse_number("", "--lr"); }, {"not a number"});
   expect_error([] { parse_integer("12.5", "--seed"); }, {"whole number", "12.5"});
-  expect_error([] { parse_integer("99999999999999999999", "--seed"); }, {"whole number"});
+  expect_error([] { parse_integer("99999999999999999999", "--seed"); }, {"too large"});
 }
 
 TEST(ParseBytes, KnowsBinaryMultiples) {
