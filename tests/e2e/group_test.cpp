@@ -38,7 +38,7 @@ const std::vector<std::string> kTraining = {"train",
                                             "--quiet"};
 
 /// A training that takes long enough to be disturbed.
-const std::vector<std::string> kLong = with_options(kTraining, {"--epochs", "100"});
+const std::vector<std::string> kLong = with_options(kTraining, {"--epochs", "40"});
 
 std::vector<std::string> in(const Scratch& scratch, const std::string& name) {
   return {"--out", (scratch / name).string()};
@@ -159,12 +159,12 @@ TEST_F(Disturbed, AKilledRankEndsAllAndTheRunGoesOnAlone) {
   expect_same_end({});
 }
 
-TEST_F(Disturbed, AKilledFirstRankEndsAllAndTheRunGoesOnWithFour) {
+TEST_F(Disturbed, AKilledFirstRankEndsAllAndTheRunGoesOnWithTwo) {
   start();
   send(0, SIGKILL);
   EXPECT_NE(wait_for(*launcher_), 0);
   EXPECT_THAT(read_file(log_), HasSubstr("lost rank 0 on "));
-  expect_same_end({"--processes", "4"});
+  expect_same_end({"--processes", "2"});
 }
 
 TEST_F(Disturbed, AStoppedRankIsGivenUpAfterTheTimeout) {
