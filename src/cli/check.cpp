@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "checkpoint/check_run.h"
 #include "cli/command.h"
@@ -70,9 +71,13 @@ class Places {
 std::vector<CheckedPath> check_paths(const CheckCommand& command) {
   std::vector<CheckedPath> all;
   Places places;
+  std::set<fs::path> described;
+  const auto describe_once = [&](const SweepDirectory& sweep) {
+    if (described.insert(fs::weakly_canonical(sweep.root)).second) all.push_back(check_description(sweep));
+  };
   for (const fs::path path : command.paths) {
     const SweepDirectory sweep{path};
-    if (fs::exists(sweep.description())) all.push_back(check_description(sweep));
+    if (fs::exists(sweep.description())) describe_once(sweep);
     std::vector<fs::path> runs;
     try {
       runs = find_runs({path});
@@ -81,6 +86,7 @@ std::vector<CheckedPath> check_paths(const CheckCommand& command) {
       all.push_back({path, "unknown", {problem.summary()}});
     }
     for (const fs::path& run : runs) {
+      if (const auto holding = SweepDirectory::holding(run)) describe_once(*holding);
       RunCheck checked = check_run(RunLayout{run});
       for (std::string& problem : places.find_problems(run)) checked.problems.push_back(std::move(problem));
       all.push_back({run, checked.status, std::move(checked.problems)});

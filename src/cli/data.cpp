@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -137,8 +138,15 @@ int run_fetch(const DataCommand& command, const GlobalOptions& options) {
   return run_verify(command, options);
 }
 
+bool is_png(const std::string& bytes) {
+  return bytes.starts_with("\x89PNG\r\n\x1a\n");
+}
+
 int run_show(const DataCommand& command, const GlobalOptions& options) {
   require_writable_target(command.out, "--out");
+  if (fs::exists(command.out) && fs::file_size(command.out) > 0 && !is_png(read_file(command.out))) {
+    throw Error("the file is no picture", {"--out", command.out, "name another file, or remove this one"});
+  }
   const DatasetInfo info = find_dataset(command.name);
   const Dataset dataset = load_dataset(info, data_directory(command.directory));
   constexpr int64_t kManyClasses = 25;

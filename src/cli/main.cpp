@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     const Error error = usage_error(app, problem);
-    fmt::print(stderr, "batchplus: {}\nRun with --help for the options.\n", error.what());
+    tell("batchplus: {}\nRun with --help for the options.\n", error.what());
     return error.exit_code();
   }
   // A file size limit then is an error like a full disk, and not the end of the process.
@@ -109,18 +109,18 @@ int run_and_tell(int argc, char** argv) {
   try {
     return batchplus::run(argc, argv);
   } catch (const batchplus::Error& problem) {
-    fmt::print(stderr, "batchplus: {}\n", problem.what());
+    batchplus::tell("batchplus: {}\n", problem.what());
     return problem.exit_code();
   } catch (const std::filesystem::filesystem_error& problem) {
     const batchplus::Error error("cannot use the path", {problem.path1().string(), problem.code().message(),
                                                          "check the path and its permissions"});
-    fmt::print(stderr, "batchplus: {}\n", error.what());
+    batchplus::tell("batchplus: {}\n", error.what());
     return error.exit_code();
   } catch (const c10::Error& problem) {
-    fmt::print(stderr, "batchplus: libtorch failed: {}\n", problem.what_without_backtrace());
+    batchplus::tell("batchplus: libtorch failed: {}\n", problem.what_without_backtrace());
     return batchplus::Error::kFailure;
   } catch (const std::exception& problem) {
-    fmt::print(stderr, "batchplus: {}\n", problem.what());
+    batchplus::tell("batchplus: {}\n", problem.what());
     return batchplus::Error::kFailure;
   }
 }
@@ -131,6 +131,6 @@ int main(int argc, char** argv) {
   batchplus::hold_standard_streams();
   const int exit_code = run_and_tell(argc, argv);
   if (batchplus::flush_standard_output()) return exit_code;
-  fmt::print(stderr, "batchplus: what was printed is lost: standard output cannot be written to\n");
+  batchplus::tell("batchplus: what was printed is lost: standard output cannot be written to\n");
   return exit_code == 0 ? batchplus::Error::kFailure : exit_code;
 }

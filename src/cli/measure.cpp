@@ -58,11 +58,13 @@ fs::path weights_of(const MeasureCommand& command) {
     // A run that is being extended still has those of its shorter self.
     const std::string status = read_status(layout).value("status", "unknown");
     if (status != "done" || !fs::exists(layout.weights())) {
-      const std::string hint =
-          status == "done"
-              ? fmt::format("'batchplus train --resume --out {}' makes them again from its checkpoint",
-                            command.run)
-              : "measure a run that is done, or name a file by --weights, like its checkpoint.pt";
+      std::string hint = "measure a run that is done, or name a file by --weights, like its checkpoint.pt";
+      if (status == "done") {
+        hint = fs::exists(layout.checkpoint())
+                   ? fmt::format("'batchplus train --resume --out {}' makes them again from its checkpoint",
+                                 command.run)
+                   : "they are lost, and so is the checkpoint: train it again in another directory";
+      }
       throw Error("the run has no final weights",
                   {layout.weights().string(), fmt::format("the run is {}", status), hint});
     }

@@ -18,6 +18,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"
+#include "util/standard_streams.h"
 #include "util/stop_signal.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -126,7 +127,7 @@ void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptio
         return line;
       },
       [&](const SweepTally& tally) {
-        if (!options.is_quiet) fmt::print(stderr, "{}", screen.picture(tally));
+        if (!options.is_quiet) tell("{}", screen.picture(tally));
       });
 }
 
@@ -134,14 +135,13 @@ void report_failures(const Sweep& sweep) {
   for (const PlannedRun& row : sweep.planned) {
     if (state_of(sweep.directory, row.run.id) != SweepState::kFailed) continue;
     const Json failure = Json::parse(read_file(sweep.directory.failure(row.run.id)), nullptr, false);
-    fmt::print(stderr, "failed: {}: {}\n", describe(row.run),
-               failure.is_object() ? failure.value("error", "") : "unknown");
+    tell("failed: {}: {}\n", describe(row.run), failure.is_object() ? failure.value("error", "") : "unknown");
   }
 }
 
 void tell_misplaced(const Sweep& sweep, const MisplacedRun& row) {
-  fmt::print(stderr, "misplaced: {}: {} holds another run: {}\n", describe(row.run),
-             sweep.directory.run(row.run.id).string(), row.differences);
+  tell("misplaced: {}: {} holds another run: {}\n", describe(row.run),
+       sweep.directory.run(row.run.id).string(), row.differences);
 }
 
 /// The outcome in words or JSON; 0 when every run has a result.
@@ -200,11 +200,24 @@ std::vector<int> parse_cores(const std::string& text) {
   return cores;
 }
 
+/// Tables at equal training loss need it evaluated: an Error now, and not when hours of runs are done.
+void require_losses(const Sweep& sweep) {
+  if (sweep.spec.report.at_loss.empty()) return;
+  for (const PlannedRun& row : sweep.planned) {
+    const auto& groups = row.plan->metric_groups;
+    if (std::find(groups.begin(), groups.end(), "gaps") != groups.end()) continue;
+    throw Error("at_loss needs the evaluated training loss",
+                {fmt::format("[report] at_loss; {}", describe(row.run)), row.run.config.metrics,
+                 "add gaps to the runs' metrics"});
+  }
+}
+
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const bool is_worker = !command.worker_cores.empty();
   if (is_worker) pin_to(parse_cores(command.worker_cores));
   const Sweep sweep = open_sweep(command.request);
   require_quantities(sweep.spec.report, command.request.spec);
+  require_losses(sweep);
   if (command.is_dry_run) return show_plan(sweep, command, options);
   const bool is_leading = !is_worker && command.index < 0 && !command.is_slurm;
   watch_stop_signals(is_leading ? SecondSignal::kIsCounted : SecondSignal::kExits);

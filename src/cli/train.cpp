@@ -15,6 +15,7 @@
 #include "run/run_group.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/standard_streams.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
 
@@ -48,9 +49,9 @@ std::string short_number(const Json& number) {
 }
 
 void print_result(const Json& result, const RunConfig& config) {
-  fmt::print("{} on {}, {}: {} after {} epochs, {} inner steps, {} gradient evaluations, {}\n", config.method,
-             config.dataset, config.model, result["status"].get<std::string>(),
-             short_number(result["epochs"]), result["inner_steps"].dump(),
+  fmt::print("{} on {}, {}: {} after {} epoch{}, {} inner steps, {} gradient evaluations, {}\n",
+             config.method, config.dataset, config.model, result["status"].get<std::string>(),
+             short_number(result["epochs"]), result["epochs"] == 1 ? "" : "s", result["inner_steps"].dump(),
              result["gradient_evaluations"].dump(), format_duration(result["seconds"].get<double>()));
   // Only a run that is done has weights, and is evaluated with them.
   if (result["status"] != "done") return;
@@ -79,6 +80,9 @@ RunConfig asked_config(const TrainCommand& command) {
   command.overrides.apply(asked);
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
+  for (std::string* path : {&asked.init, &asked.data_dir}) {
+    if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
+  }
   return asked;
 }
 
@@ -115,24 +119,23 @@ void set_limit(RunConfig& config, const TrainCommand& command) {
 }
 
 void report_divergence(const Json& result, const RunConfig& config) {
-  fmt::print(
-      stderr,
+  tell(
       "batchplus: diverged: a weight or the loss became infinite or NaN by inner step {} (outer step {}, "
       "lr {})\n",
       result["inner_steps"].dump(), result["outer_steps"].dump(), result["lr"].dump());
   const auto checkpoint = RunLayout{config.out}.checkpoint();
   if (!config.out.empty() && std::filesystem::exists(checkpoint))
-    fmt::print(stderr, "  the last good weights are in {}\n", checkpoint.string());
-  fmt::print(stderr, "  hint:  lower --lr, or begin with --warmup-epochs 1\n");
+    tell("  the last good weights are in {}\n", checkpoint.string());
+  tell("  hint:  lower --lr, or begin with --warmup-epochs 1\n");
 }
 
 void report_interruption(const RunOutcome& outcome, const RunConfig& config) {
-  fmt::print(stderr, "batchplus: interrupted by {}{} after {} epochs\n", signal_name(outcome.signal),
-             outcome.signalled.empty() ? "" : fmt::format(" at {}", outcome.signalled),
-             short_number(outcome.result["epochs"]));
-  fmt::print(stderr, "  hint:  {}\n",
-             config.out.empty() ? "with --out the run could have gone on from here"
-                                : fmt::format("go on with: batchplus train --resume --out {}", config.out));
+  tell("batchplus: interrupted by {}{} after {} epochs\n", signal_name(outcome.signal),
+       outcome.signalled.empty() ? "" : fmt::format(" at {}", outcome.signalled),
+       short_number(outcome.result["epochs"]));
+  tell("  hint:  {}\n", config.out.empty()
+                            ? "with --out the run could have gone on from here"
+                            : fmt::format("go on with: batchplus train --resume --out {}", config.out));
 }
 
 int exit_code_of(const RunOutcome& outcome) {

@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/process.h"
+#include "util/standard_streams.h"
 #include "util/stop_signal.h"
 #include "util/text.h"
 
@@ -132,8 +133,7 @@ class Attempt {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       const int code = *children_[rank]->exit_code();
       if (!children_[rank]->was_killed()) continue;
-      fmt::print(stderr, "batchplus: rank {} on {} was ended by {}\n", rank, host_name(),
-                 signal_name(code - kSignalled));
+      tell("batchplus: rank {} on {} was ended by {}\n", rank, host_name(), signal_name(code - kSignalled));
     }
   }
 
@@ -194,7 +194,7 @@ int launch(const GroupOptions& options, bool has_directory) {
     attempt.wait();
     attempt.tell_who_was_killed();
     if (number >= options.restarts || !attempt.is_worth_another()) return attempt.exit_code();
-    fmt::print(stderr, "batchplus: starting the processes again ({} of {})\n", number + 1, options.restarts);
+    tell("batchplus: starting the processes again ({} of {})\n", number + 1, options.restarts);
   }
 }
 

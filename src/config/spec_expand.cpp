@@ -30,6 +30,14 @@ class Joined {
     for (const SpecSetting& setting : settings.config) set(setting);
     if (settings.repeats) repeats = std::min(repeats, *settings.repeats);
   }
+  /// By hand: a number of epochs is meant as it stands, but for a method's factor.
+  void add_last(const SpecSettings& settings) {
+    add(settings);
+    if (std::any_of(settings.config.begin(), settings.config.end(),
+                    [](const SpecSetting& setting) { return setting.key == "epochs"; })) {
+      scale_ = 1;
+    }
+  }
   void set(const SpecSetting& setting) {
     for (const ConfigField& field : config_fields()) {
       if (field.key == setting.key) field.set(config, setting.text, setting.where);
@@ -157,6 +165,11 @@ void set_everywhere(Spec& spec, const std::string& assignment) {
                   {fmt::format("{{set}} {}", setting.key), assignment,
                    fmt::format("{} sets it; change the spec, or leave cells out", owner)});
     }
+    for (const SpecSetting& earlier : spec.last.config) {
+      if (earlier.key != setting.key) continue;
+      throw Error("the key is set twice",
+                  {fmt::format("{{set}} {}", setting.key), assignment, "leave one out"});
+    }
     spec.last.config.push_back(setting);
     return;
   }
@@ -184,7 +197,7 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
         if (change.when.holds(cell)) joined.add(change.settings);
       }
       joined.add_scale(scale.settings);
-      joined.add(spec.last);
+      joined.add_last(spec.last);
       joined.finish();
       require_validation(spec, joined.config);
       for (const std::string& choice : choices_of(spec, cell)) {

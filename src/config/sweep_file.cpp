@@ -126,6 +126,7 @@ const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id) {
 SweepFile read_sweep_file(const std::filesystem::path& path) {
   const char* hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again";
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw Error("not valid JSON", {path.string(), "", hint});
   try {
     const Json& version = json.at("format_version");
     if (version != kFormatVersion) {

@@ -1,5 +1,7 @@
 #include "report/compare_sweep.h"
 
+#include <algorithm>
+
 #include "config/sweep_file.h"
 #include "store/sweep_directory.h"
 #include "util/error.h"
@@ -23,6 +25,16 @@ SweepFile read_description(const SweepDirectory& directory) {
   throw Error("there is no sweep here",
               {directory.root.string(), "it has no sweep.json",
                "'batchplus sweep SPEC' writes it, also for runs that are finished"});
+}
+
+/// Whether the spec has other runs by now, or other names for them.
+bool has_changed(Spec spec, const SweepFile& sweep) {
+  for (const std::string& setting : sweep.settings) set_everywhere(spec, setting);
+  const SweepFile now = describe_sweep(spec, sweep.scale, expand(spec, sweep.scale));
+  const auto is_same = [](const SweepFile::Run& a, const SweepFile::Run& b) {
+    return a.id == b.id && a.labels == b.labels && a.choice == b.choice;
+  };
+  return !std::equal(now.runs.begin(), now.runs.end(), sweep.runs.begin(), sweep.runs.end(), is_same);
 }
 
 Comparison compare(const SweepFile& sweep, const SweepDirectory& directory) {
@@ -69,7 +81,12 @@ Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
                  sweep.settings.empty() ? "it was run without {set}"
                                         : "it was run with " + join(sweep.settings, " ")});
   }
-  return compare(sweep, directory);
+  Comparison comparison = compare(sweep, directory);
+  if (has_changed(spec, sweep)) {
+    comparison.notes.emplace_back(
+        "the spec has changed since the sweep, whose runs these are: 'batchplus sweep' runs what is new");
+  }
+  return comparison;
 }
 
 }  // namespace batchplus

@@ -43,6 +43,19 @@ std::string axes_commands(const std::string& title, const std::string& x, const 
                      gnuplot_text(y));
 }
 
+/// Room below the picture for the rows of the legend, which are as many as the widest name makes them.
+std::string legend_commands(const std::vector<std::string>& titles) {
+  // Of the font, in a picture of the usual width; a line's sample stands before each name.
+  constexpr size_t kLettersInRow = 66;
+  constexpr size_t kSample = 9;
+  size_t widest = 0;
+  for (const std::string& title : titles) widest = std::max(widest, title.size());
+  const size_t in_row = std::max<size_t>(1, kLettersInRow / (widest + kSample));
+  const size_t rows = (titles.size() + in_row - 1) / in_row;
+  constexpr size_t kAxis = 4;
+  return fmt::format("set bmargin {}\n", kAxis + std::max<size_t>(1, rows));
+}
+
 Picture picture_of(const Panel& panel, const ReportOptions& options) {
   Picture picture{.name = panel.name, .data = "", .commands = ""};
   // A band that reaches zero ends at the smallest mean where the axis is logarithmic.
@@ -56,11 +69,13 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
   }
   std::vector<std::string> bands;
   std::vector<std::string> lines;
+  std::vector<std::string> titles;
   size_t block = 0;
   for (const Curve& curve : panel.curves) {
     std::string title = curve.name;
     if (curve.diverged > 0)
       title += fmt::format(" ({} of {} diverged)", curve.diverged, curve.diverged + curve.n);
+    titles.push_back(title);
     if (curve.mean.empty()) {
       lines.push_back(
           fmt::format("NaN with lines lw 2 lc rgb '{}' title {}", colour(curve.index), gnuplot_text(title)));
@@ -98,6 +113,7 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
   bands.insert(bands.end(), lines.begin(), lines.end());
   picture.commands =
       axes_commands(panel.title, find_row(x_axes(), options.x, "x axis", "x").label, panel.quantity.label) +
+      legend_commands(titles) +
       fmt::format("{} logscale y\nplot {}\n", is_log ? "set" : "unset", join(bands, ", \\\n     "));
   return picture;
 }
@@ -105,6 +121,7 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
 Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns) {
   Picture picture{.name = fmt::format("{}-{}", gap.metric.name, gap.gap.name), .data = "", .commands = ""};
   std::vector<std::string> parts;
+  std::vector<std::string> titles;
   size_t block = 0;
   for (size_t column = 0; column < columns.size(); ++column) {
     std::string data;
@@ -113,6 +130,7 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
         data += fmt::format("{}\t{}\n", format_number(point.metric), format_number(point.gap));
     }
     if (data.empty()) continue;
+    titles.push_back(columns[column]);
     picture.data += fmt::format("# {}\n{}\n\n", columns[column], data);
     parts.push_back(fmt::format("{} index {} with points pt 7 ps 0.8 lc rgb '{}' title {}",
                                 gnuplot_text(picture.name + ".tsv"), block++, colour(column),
@@ -123,7 +141,7 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
                                                           *correlation.tau, *correlation.p, correlation.n)
                                             : "too few runs";
   picture.commands =
-      axes_commands(title, gap.metric.label, gap.gap.label) +
+      axes_commands(title, gap.metric.label, gap.gap.label) + legend_commands(titles) +
       fmt::format("{} logscale x\nplot {}\n", gap.is_log() ? "set" : "unset", join(parts, ", \\\n     "));
   return picture;
 }
@@ -131,7 +149,7 @@ Picture picture_of(const MetricGap& gap, const std::vector<std::string>& columns
 /// Into each of the three formats, `columns` times `rows` pictures of the usual size.
 std::string script_of(const std::string& name, const std::string& body, size_t columns, size_t rows) {
   const std::string style =
-      "set key bmargin center horizontal reverse Left samplen 2\nset bmargin 5\n"
+      "set key bmargin center horizontal reverse Left samplen 2\n"
       "set xlabel offset 0,0.4\nset tics nomirror\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb '#e4e4e4'\nset border 3 lc rgb '#555555'\n"
       "set style fill transparent solid 0.18 noborder\n";

@@ -46,10 +46,23 @@ constexpr const char* kNumbers = "measure.json";
 constexpr const char* kSampleTable = "sample_norms.csv";
 constexpr const char* kLayerTable = "layer_norms.csv";
 
+/// Whether measure.json is what this program wrote: it has notes and the seconds that it took.
+bool holds_measurement(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / kNumbers)) return false;
+  const Json json = Json::parse(read_file(folder / kNumbers), nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("notes") && json.contains("seconds");
+}
+
 /// Before anything is measured: hours of it are not lost to a file that cannot be replaced.
 void require_free_for_files(const std::filesystem::path& folder) {
   make_directories(folder);
-  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) require_replaceable(folder / file, "");
+  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) {
+    require_replaceable(folder / file, "");
+    if (std::filesystem::exists(folder / file) && !holds_measurement(folder)) {
+      throw Error("the file is not of an earlier measurement",
+                  {"out", (folder / file).string(), "name an empty folder, or one that holds a measurement"});
+    }
+  }
 }
 
 /// An earlier measurement's tables do not stay beside this one.
@@ -64,12 +77,18 @@ void write_files(const std::filesystem::path& folder, const MeasureResult& resul
   write_file_atomically(folder / kLayerTable, layers);
 }
 
-/// A run is measured on the samples that it was trained and tested on, unless others were asked for.
-void require_samples_of_run(const RunConfig& config, const MeasureRequest& request, const Json& inputs) {
+/// A run is measured on the samples that it was trained and tested on, unless others were asked for. Notes
+/// say when the run does not tell which those were.
+void require_samples_of_run(const RunConfig& config, const MeasureRequest& request, const Json& inputs,
+                            std::vector<std::string>& notes) {
   if (request.config_run.empty()) return;
   const RunLayout layout{request.config_run};
   const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
   const Json all = recorded_inputs(layout);
+  if (all.empty()) {
+    notes.emplace_back(
+        "the run has no digests of its samples, so nobody knows whether it was trained on these");
+  }
   Json recorded = Json::object();
   for (const auto& [input, digest] : all.items()) {
     if (input_choice(input, run) == input_choice(input, config)) recorded[input] = digest;
@@ -174,7 +193,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   }
   const DatasetViews views = make_views(dataset, plan.views);
   const Json inputs = digest_inputs(views, "");
-  require_samples_of_run(config, request, inputs);
+  std::vector<std::string> notes;
+  require_samples_of_run(config, request, inputs, notes);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());
   model.module->to(request.device);
@@ -194,7 +214,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
     progress.print_line(fmt::format("{} measured, {}", group, format_duration(group_stopwatch.seconds())));
   }
   progress.clear();
-  result.notes = measurer.notes;
+  result.notes = std::move(notes);
+  result.notes.insert(result.notes.end(), measurer.notes.begin(), measurer.notes.end());
   result.json = to_json(result.quantities);
   result.json["notes"] = result.notes;
   result.json["seconds"] = stopwatch.seconds();

@@ -165,6 +165,10 @@ void require_free_for_weights(const RunConfig& config) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Error(what, {"save_weights", target.string(), hint});
   };
+  if (!config.out.empty() &&
+      fs::weakly_canonical(fs::absolute(target)) == fs::weakly_canonical(fs::absolute(config.out)))
+    refuse("the run's directory will be there",
+           "name another file; a run leaves its weights in weights.pt anyway");
   std::error_code ignored;
   if (!config.init.empty() && fs::equivalent(target, config.init, ignored))
     refuse("the run begins with this file", "name another file for the weights it ends with");

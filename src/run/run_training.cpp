@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/storage.h"
+#include "config/compare_configs.h"
 #include "config/config_toml.h"
 #include "kernels/revision.h"
 #include "run/extension.h"
@@ -11,6 +12,7 @@
 #include "run/run_group.h"
 #include "run/unread_keys.h"
 #include "util/error.h"
+#include "util/file.h"
 
 namespace batchplus {
 namespace {
@@ -88,6 +90,16 @@ void tell(const Continuation& earlier, const std::vector<std::string>& differenc
   run.progress().print_line(fmt::format("resumed after {:.4g} epochs", run.epochs_done()));
 }
 
+/// A config.toml without a run is replaced if a process that was killed before the run began left it: it says
+/// all that this run's will. Another one is somebody's own.
+RunWriter::Leftover leftover_in(const RunLayout& layout, const RunConfig& complete,
+                                const RunEnvironment& environment) {
+  using Leftover = RunWriter::Leftover;
+  if (!environment.is_resuming || !std::filesystem::exists(layout.config())) return Leftover::kRefuse;
+  const RunConfig left = parse_run_config(read_file(layout.config()), layout.config().string());
+  return find_differences(result_values(complete), left).empty() ? Leftover::kReplace : Leftover::kRefuse;
+}
+
 /// An Error of a run that had begun: the input was fine, and what was saved is still there.
 Error after_start(const Error& problem, const RunWriter* writer) {
   Error::Details details = problem.details();
@@ -154,9 +166,8 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     }
     writer->resume(config_toml, about_us, continuation.records);
   } else if (has_directory && !config.out.empty()) {
-    using Leftover = RunWriter::Leftover;
     writer.emplace(config.out);
-    writer->begin(config_toml, about_us, environment.is_resuming ? Leftover::kReplace : Leftover::kRefuse);
+    writer->begin(config_toml, about_us, leftover_in(writer->layout(), plan.complete, environment));
   }
   RunWriter* directory = writer ? &*writer : nullptr;
   try {

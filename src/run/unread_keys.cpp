@@ -51,12 +51,20 @@ std::string hint_for(const RunPlan& plan, const std::string& key) {
   return unread_by_methods(plan, key);
 }
 
+/// The same for what says how to measure.
+std::string hint_for_measuring(const RunPlan& plan, const ConfigField& field) {
+  const bool is_asked = field.topic == ConfigField::Topic::kMetrics && field.key != "metrics";
+  return is_asked && plan.metric_groups.empty() ? "nothing is measured: leave it out, or give {metrics} too"
+                                                : "";
+}
+
 }  // namespace
 
 void require_read(const RunPlan& plan, const std::vector<std::string>& keys) {
   for (const ConfigField& field : config_fields()) {
     if (std::find(keys.begin(), keys.end(), field.key) == keys.end()) continue;
-    const std::string hint = hint_for(plan, field.key);
+    std::string hint = hint_for(plan, field.key);
+    if (hint.empty()) hint = hint_for_measuring(plan, field);
     if (hint.empty()) continue;
     throw Error(fmt::format("with {} the option changes nothing", plan.method.info.name),
                 {field.key, field.get(plan.complete), hint});

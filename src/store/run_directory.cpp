@@ -64,6 +64,11 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   }
   // A run that cannot write one of its files does not begin with the others.
   for (const fs::path& file : layout_.files()) require_replaceable(file, "");
+  for (const fs::path& file : {layout_.metrics(), layout_.weights()}) {
+    if (!fs::exists(file)) continue;
+    throw Error("the directory holds a file that the run would replace",
+                {"out", file.string(), "name another directory"});
+  }
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");

@@ -1,4 +1,5 @@
 #include "util/progress.h"
+#include "util/standard_streams.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -55,18 +56,18 @@ void Progress::update(double done, double total, const std::string& label) {
   last_draw_seconds_ = now;
   is_drawn_ = true;
   const std::string text = progress_text(done, total, now, options_.unit, done_before_);
-  fmt::print(stderr, "\r\033[K{}", progress_line(label, text, columns_of(STDERR_FILENO)));
+  tell("\r\033[K{}", progress_line(label, text, columns_of(STDERR_FILENO)));
   std::fflush(stderr);
 }
 
 void Progress::print_line(const std::string& line) {
   clear();
-  if (!options_.is_quiet) fmt::print(stderr, "{}\n", line);
+  if (!options_.is_quiet) tell("{}\n", line);
 }
 
 void Progress::clear() {
   if (!is_drawn_) return;
-  fmt::print(stderr, "\r\033[K");
+  tell("\r\033[K");
   std::fflush(stderr);
   is_drawn_ = false;
 }

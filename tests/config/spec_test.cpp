@@ -224,12 +224,27 @@ TEST(Spec, KeysCanBeSetForEveryRun) {
   for (const SpecRun& run : expand(spec, "paper")) EXPECT_EQ(run.config.weight_decay, 0.5);
   set_everywhere(spec, "repeats=1");
   EXPECT_EQ(expand(spec, "paper").size(), 2 * 3) << "one seed of each";
+  expect_error([&] { set_everywhere(spec, "weight_decay=0.1"); }, {"set twice", "weight_decay=0.1"});
   expect_error([&] { set_everywhere(spec, "repeats=0"); }, {"one or more", "set repeats"});
   expect_error([&] { set_everywhere(spec, "repaets=1"); }, {"unknown key", "did you mean 'repeats'?"});
   expect_error([&] { set_everywhere(spec, "weight_deacy=0.5"); },
                {"unknown key", "did you mean 'weight_decay'?"});
   expect_error([&] { set_everywhere(spec, "lr"); }, {"not an assignment"});
   expect_error([&] { set_everywhere(spec, "lr=-1"); }, {"out of range", "set lr"});
+}
+
+// Whatever the scale; a method's factor stays.
+TEST(Spec, EpochsThatAreSetAreNotScaled) {
+  Spec spec = parse_spec(
+      "title = \"t\"\n[base]\ndataset = \"synthetic\"\nepochs = 100\n[[axis]]\nname = \"method\"\n"
+      "[[axis.value]]\nlabel = \"SGD\"\nmethod = \"sgd\"\nepochs_times = 2\n"
+      "[[axis.value]]\nlabel = \"BP\"\nmethod = \"bp-svrg\"\n[scale.small]\nepochs_times = 0.1\n",
+      "s.toml");
+  EXPECT_EQ(expand(spec, "small")[1].config.epochs, 10);
+  set_everywhere(spec, "epochs=5");
+  const auto runs = expand(spec, "small");
+  EXPECT_EQ(runs[0].config.epochs, 10);
+  EXPECT_EQ(runs[1].config.epochs, 5);
 }
 
 // It would be ignored, or cells would be called what they are not.

@@ -54,6 +54,31 @@ TEST(Measure, LeavesNothingOfAnEarlierMeasurement) {
   EXPECT_EQ(subject["inputs"], provenance["inputs"]) << "it is the data of the run";
 }
 
+// Nobody knows what a run without digests was trained on.
+TEST(Measure, SaysWhenTheDataCannotBeCompared) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run", "--epochs", "1"}));
+  const std::vector<std::string> measure = {"measure", scratch / "run", "--quantities", "gaps", "--quiet"};
+  EXPECT_THAT(batchplus(measure).output, ::testing::Not(HasSubstr("no digests")));
+  fs::remove(scratch / "run" / "provenance.json");
+  const ProcessResult measured = batchplus(measure);
+  EXPECT_EQ(measured.exit_code, 0) << measured.output;
+  EXPECT_THAT(measured.output, HasSubstr("note: the run has no digests of its samples"));
+}
+
+// Tables of somebody's own are not those of an earlier measurement.
+TEST(Measure, ReplacesMeasurementsAlone) {
+  const Scratch scratch;
+  result_of(train({"--out", scratch / "run", "--epochs", "1"}));
+  fs::create_directory(scratch / "mine");
+  write_file_atomically(scratch / "mine" / "layer_norms.csv", "mine");
+  const ProcessResult measured =
+      batchplus({"measure", scratch / "run", "--quantities", "gaps", "--out", scratch / "mine"});
+  EXPECT_EQ(measured.exit_code, 2);
+  EXPECT_THAT(measured.output, HasSubstr("not of an earlier measurement"));
+  EXPECT_EQ(read_file(scratch / "mine" / "layer_norms.csv"), "mine");
+}
+
 // Weights of the shorter run are not those of the longer one that it is becoming.
 TEST(Measure, TakesNoRunThatIsGoingOn) {
   const Scratch scratch;

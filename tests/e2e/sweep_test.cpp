@@ -182,6 +182,26 @@ TEST(Sweep, NoticesADirectoryThatHoldsAnotherRun) {
               HasSubstr(runs["SGD3"].string() + ": not the run that the sweep has here: epochs"));
 }
 
+// The runs stay those of the sweep, and the report says that the spec asks for others by now.
+TEST(Sweep, ReportNoticesThatTheSpecHasChanged) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  result_of(batchplus(
+      {"sweep", spec, "--out", scratch / "s", "--set", "epochs=1", "--threads", "1", "--quiet", "--json"}));
+  const std::vector<std::string> report = {"report",       spec,      "--runs", scratch / "s",
+                                           "--no-figures", "--quiet", "--json"};
+  EXPECT_TRUE(result_of(batchplus(report))["notes"].empty());
+  std::string text = read_file(spec);
+  text.replace(text.find("\"sgd\""), 5, "\"nag\"");
+  write_file_atomically(spec, text);
+  EXPECT_THAT(result_of(batchplus(report))["notes"].dump(),
+              HasSubstr("the spec has changed since the sweep"));
+  write_file_atomically(scratch / "s" / "sweep.json", "{");
+  const ProcessResult checked = batchplus({"check", scratch.path()});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_THAT(checked.output, HasSubstr("sweep.json: not valid JSON"));
+}
+
 TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   const Scratch scratch;
   const std::string spec = write_spec(scratch);
@@ -200,6 +220,11 @@ TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   const ProcessResult table = batchplus({"sweep", spec, "--dry-run", "--no-calibration"});
   EXPECT_EQ(table.exit_code, 2);
   EXPECT_THAT(table.output, HasSubstr("short.toml, [report] tables"));
+  write_spec(scratch);
+  append_bytes(spec, "[report]\nat_loss = [0.5]\n");
+  const ProcessResult levels = batchplus({"sweep", spec, "--dry-run", "--no-calibration"});
+  EXPECT_EQ(levels.exit_code, 2);
+  EXPECT_THAT(levels.output, HasSubstr("at_loss needs the evaluated training loss"));
   write_spec(scratch);
   // A config that no run can have is found before anything runs.
   const ProcessResult bad = batchplus({"sweep", spec, "--scale", "bad", "--out", scratch / "b"});

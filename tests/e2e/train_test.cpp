@@ -362,8 +362,47 @@ TEST(Train, SavesWeightsOverNothingThatARunNeeds) {
   EXPECT_EQ(notes.exit_code, 2);
   EXPECT_THAT(notes.output, HasSubstr("the file holds something else than weights"));
   EXPECT_EQ(read_file(scratch / "notes.txt"), "mine");
+  const ProcessResult both = train({"--out", scratch / "both", "--save-weights", scratch / "both"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_FALSE(fs::exists(scratch / "both")) << "it is refused before anything is trained";
   EXPECT_EQ(train({"--save-weights", run + "/copy.pt"}).exit_code, 0) << "it is no file of the run";
   EXPECT_EQ(train({"--save-weights", weights}).exit_code, 0);
+}
+
+// Files of somebody's own in a directory where no run is.
+TEST(Train, BeginsNoRunOverSomebodysFiles) {
+  const Scratch scratch;
+  fs::create_directory(scratch / "own");
+  result_of(train({"--save-weights", scratch / "own" / "weights.pt"}));
+  const std::string weights = read_file(scratch / "own" / "weights.pt");
+  const ProcessResult begun = train({"--out", scratch / "own", "--init", scratch / "own" / "weights.pt"});
+  EXPECT_EQ(begun.exit_code, 2);
+  EXPECT_THAT(begun.output, HasSubstr("a file that the run would replace"));
+  EXPECT_EQ(read_file(scratch / "own" / "weights.pt"), weights);
+
+  fs::create_directory(scratch / "config");
+  const std::string config = scratch / "config" / "config.toml";
+  write_file_atomically(config, "# mine\ntrain_limit = 64\n");
+  EXPECT_EQ(train({"--config", config, "--out", scratch / "config", "--resume"}).exit_code, 2);
+  EXPECT_EQ(read_file(config), "# mine\ntrain_limit = 64\n");
+}
+
+TEST(Train, RefusesToSayHowToMeasureNothing) {
+  const ProcessResult process = train({"--metrics-samples", "10"});
+  EXPECT_EQ(process.exit_code, 2);
+  EXPECT_THAT(process.output, HasSubstr("nothing is measured: leave it out, or give --metrics too"));
+}
+
+// The run may go on from another directory.
+TEST(Train, KeepsPathsWhole) {
+  const Scratch scratch;
+  result_of(train({"--save-weights", scratch / "w.pt"}));
+  const ProcessResult begun =
+      run_process({BATCHPLUS_PROGRAM, "train", "--train-limit", "64", "--inner-batch", "32", "--epochs", "1",
+                   "--init", "w.pt", "--out", "run", "--quiet"},
+                  scratch.path());
+  EXPECT_EQ(begun.exit_code, 0) << begun.output;
+  EXPECT_THAT(read_file(scratch / "run" / "config.toml"), HasSubstr((scratch / "w.pt").string()));
 }
 
 /// Through a shell that sends standard output elsewhere; standard error comes back.
@@ -389,6 +428,11 @@ TEST(Commands, LostOutputIsAFailure) {
   EXPECT_EQ(trained.exit_code, 1);
   EXPECT_EQ(json::parse(read_file(scratch / "run" / "status.json"))["status"], "done") << "the run is kept";
   EXPECT_EQ(in_shell(">/dev/full", {"check", run, "--quiet"}).exit_code, 0) << "nothing was printed";
+  const std::string unheard = scratch / "unheard";
+  const ProcessResult told = in_shell("2>/dev/full", {"train", "--train-limit", "64", "--inner-batch", "32",
+                                                      "--epochs", "1", "--out", unheard});
+  EXPECT_EQ(told.exit_code, 0) << "progress that nobody can read ends no run";
+  EXPECT_EQ(json::parse(read_file(scratch / "unheard" / "status.json"))["status"], "done");
 }
 
 TEST(Commands, WrongUseExitsWithTwo) {
