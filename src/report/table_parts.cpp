@@ -81,7 +81,9 @@ std::string format_mean(const Summary& summary, int digits) {
 std::vector<std::string> column_headings(const Comparison& comparison) {
   std::vector<std::string> headings;
   for (const std::string& column : comparison.columns().labels) {
-    const bool is_number = !column.empty() && std::isdigit(static_cast<unsigned char>(column.front())) != 0;
+    const size_t sign = column.starts_with('-') ? 1 : 0;
+    const bool is_number =
+        column.size() > sign && std::isdigit(static_cast<unsigned char>(column[sign])) != 0;
     headings.push_back(is_number ? fmt::format("{} = {}", comparison.columns().name, column) : column);
   }
   return headings;

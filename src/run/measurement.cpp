@@ -12,6 +12,7 @@
 #include "networks/weight_file.h"
 #include "run/implicit_training.h"
 #include "run/run_data.h"
+#include "run/unread_keys.h"
 #include "store/run_directory.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -123,8 +124,7 @@ std::string hint_for(const std::string& key, const RunConfig& config,
     const std::string rule =
         config.update_rule.empty() ? find_method(config.method, "method").update : config.update_rule;
     const bool is_read = key != "momentum" || find_update_rule(rule, "update_rule").has_momentum;
-    return is_read ? ""
-                   : "no step has momentum: leave it out, or choose {update_rule} heavy-ball or nesterov";
+    return is_read ? "" : kNoMomentumHint;
   }
   if (key == "lr" && has("sharpness") && !config.sharpness_eta) return "";
   if (key == "inner_batch" && config.metrics_batchnorm == "batch") return "";

@@ -165,21 +165,19 @@ void require_free_for_weights(const RunConfig& config) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Error(what, {"save_weights", target.string(), hint});
   };
-  if (!config.out.empty() &&
-      fs::weakly_canonical(fs::absolute(target)) == fs::weakly_canonical(fs::absolute(config.out)))
-    refuse("the run's directory will be there",
-           "name another file; a run leaves its weights in weights.pt anyway");
+  const auto resolved = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  const fs::path out = config.out.empty() ? fs::path() : resolved(config.out);
+  const std::string hint = "name another file; a run leaves its weights in weights.pt anyway";
+  if (resolved(target) == out) refuse("the run's directory will be there", hint);
   std::error_code ignored;
   if (!config.init.empty() && fs::equivalent(target, config.init, ignored))
     refuse("the run begins with this file", "name another file for the weights it ends with");
-  const fs::path directory = fs::weakly_canonical(fs::absolute(target).parent_path());
-  const bool is_own = !config.out.empty() && directory == fs::weakly_canonical(fs::absolute(config.out));
+  const fs::path directory = resolved(fs::absolute(target).parent_path());
   const RunLayout layout{directory};
   const std::vector<fs::path> files = layout.files();
   const bool is_of_run = std::find(files.begin(), files.end(), directory / target.filename()) != files.end();
-  if (is_of_run && (is_own || layout.holds_run()))
-    refuse("the file is one of a run directory",
-           "name another file; a run leaves its weights in weights.pt anyway");
+  if (is_of_run && (directory == out || layout.holds_run()))
+    refuse("the file is one of a run directory", hint);
   if (fs::exists(target) && fs::file_size(target) > 0 && !holds_weights(target))
     refuse("the file holds something else than weights", "name another file, or remove this one");
 }

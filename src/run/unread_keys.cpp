@@ -42,8 +42,7 @@ std::string hint_for(const RunPlan& plan, const std::string& key) {
     const bool is_read = std::any_of(used.begin(), used.end(), [](const MethodPlan* method) {
       return find_update_rule(method->update.rule, "update_rule").has_momentum;
     });
-    return is_read ? ""
-                   : "no step has momentum: leave it out, or choose {update_rule} heavy-ball or nesterov";
+    return is_read ? "" : kNoMomentumHint;
   }
   if ((key == "warmup_lr" || key == "warmup_method") && !plan.warmup_method) {
     return "there is no warm-up: leave it out, or give {warmup_epochs} too";
