@@ -1,5 +1,6 @@
 #include "config/report_options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "util/error.h"
@@ -23,6 +24,8 @@ std::vector<double> parse_loss_levels(const std::vector<std::string>& texts, con
     if (!std::isfinite(level) || level <= 0) {
       throw Error("value out of range", {where, text, "a training loss is more than zero"});
     }
+    if (std::find(levels.begin(), levels.end(), level) != levels.end())
+      throw Error("a training loss is given twice", {where, text, "give each level once"});
     levels.push_back(level);
   }
   return levels;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config/compare_configs.h"
+#include "config/config_fields.h"
 #include "config/config_toml.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -18,9 +19,12 @@ namespace {
 
 using Config = ConfigValues;
 
-/// What reads best first is tried first when several keys differ together.
-const std::vector<std::string> kMostTelling = {"method", "model",       "dataset",
-                                               "lr",     "inner_batch", "outer_batch"};
+/// What reads best is tried first when several keys differ together.
+const std::vector<std::string> kMostTelling = {"dataset", "test_limit",  "split_seed", "model",
+                                               "lr",      "inner_batch", "outer_batch"};
+
+/// Those that decide what is tested, the first of them. Between their values nothing is compared.
+const std::vector<std::string> kTested = {"dataset", "test_limit", "split_seed"};
 
 /// A run with what says which one it is, and what came of it.
 struct FoundRun {
@@ -121,35 +125,58 @@ void shorten_values(std::vector<Config>& configs, const std::string& key) {
   }
 }
 
-/// Whether runs with the same value of `a` always have the same value of `b`.
-bool determines(const std::vector<Config>& configs, const std::string& a, const std::string& b) {
-  std::map<std::string, std::string> seen;
+/// Whether runs with the same values of `keys` always have the same value of `key`.
+bool determine(const std::vector<Config>& configs, const std::vector<std::string>& keys,
+               const std::string& key) {
+  std::map<std::vector<std::string>, std::string> seen;
   return std::all_of(configs.begin(), configs.end(), [&](const Config& config) {
-    const auto [entry, is_new] = seen.try_emplace(value_of_key(config, a), value_of_key(config, b));
-    return is_new || entry->second == value_of_key(config, b);
+    std::vector<std::string> values;
+    for (const std::string& each : keys) values.push_back(value_of_key(config, each));
+    const auto [entry, is_new] = seen.try_emplace(values, value_of_key(config, key));
+    return is_new || entry->second == value_of_key(config, key);
   });
 }
 
-std::vector<std::string> differing_keys(const std::vector<Config>& configs) {
+bool has(const std::vector<std::string>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+/// Data and network: what a method is given to do.
+bool is_of_the_task(const std::string& key) {
+  using Topic = ConfigField::Topic;
+  const auto& fields = config_fields();
+  return std::any_of(fields.begin(), fields.end(), [&](const ConfigField& field) {
+    return field.key == key && (field.topic == Topic::kData || field.topic == Topic::kNetwork);
+  });
+}
+
+/// The keys that make the axes of a comparison, and those that differ and follow from them.
+struct DifferingKeys {
+  std::vector<std::string> axes;
+  std::vector<std::string> following;
+};
+
+DifferingKeys find_differing_keys(const std::vector<Config>& configs) {
   std::vector<std::string> candidates = kMostTelling;
-  std::set<std::string> others;
   for (const Config& config : configs) {
-    for (const auto& [key, value] : config) others.insert(key);
+    for (const auto& [key, value] : config) {
+      if (!has(candidates, key)) candidates.push_back(key);
+    }
   }
-  for (const std::string& key : others) {
-    if (std::find(candidates.begin(), candidates.end(), key) == candidates.end()) candidates.push_back(key);
-  }
-  std::vector<std::string> keys;
+  std::erase(candidates, "method");
+  // A task never follows from a method, or methods would be compared at different tasks.
+  std::stable_partition(candidates.begin(), candidates.end(), is_of_the_task);
+  DifferingKeys keys;
+  const bool has_methods = !determine(configs, {}, "method");
   for (const std::string& key : candidates) {
-    const bool is_same = determines(configs, /*nothing has it*/ "", key);
-    const bool follows = std::any_of(
-        keys.begin(), keys.end(), [&](const std::string& other) { return determines(configs, other, key); });
-    if (!is_same && !follows) keys.push_back(key);
+    if (determine(configs, {}, key)) continue;
+    std::vector<std::string> known = keys.axes;
+    if (has_methods && !is_of_the_task(key)) known.emplace_back("method");
+    auto& kind = determine(configs, known, key) ? keys.following : keys.axes;
+    kind.push_back(key);
   }
-  if (keys.empty()) keys.emplace_back("method");
   // What is compared stands in the columns.
-  const auto method = std::find(keys.begin(), keys.end(), "method");
-  if (method != keys.end()) std::rotate(method, method + 1, keys.end());
+  if (has_methods || keys.axes.empty() || has(kTested, keys.axes.back())) keys.axes.emplace_back("method");
   return keys;
 }
 
@@ -193,7 +220,12 @@ Comparison arrange_runs(const std::vector<fs::path>& directories) {
   comparison.title = fmt::format("{} run{}", runs.size(), runs.size() == 1 ? "" : "s");
   std::vector<Config> configs;
   for (const FoundRun& run : runs) configs.push_back(compared_keys(run.config));
-  const std::vector<std::string> keys = differing_keys(configs);
+  const auto [keys, following] = find_differing_keys(configs);
+  if (!following.empty()) {
+    comparison.notes.push_back(
+        fmt::format("the runs also differ in {}, which follow{} from what the tables show",
+                    join(following, ", "), following.size() == 1 ? "s" : ""));
+  }
   for (const std::string& key : keys) shorten_values(configs, key);
   for (const std::string& key : keys) {
     std::set<std::string> values;

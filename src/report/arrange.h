@@ -12,8 +12,8 @@ namespace batchplus {
 std::vector<std::filesystem::path> find_runs(const std::vector<std::filesystem::path>& paths);
 
 /// A comparison of runs without a spec: the keys in which their configs differ are the axes, the method last;
-/// runs that differ in the seed alone share a cell. Keys that follow from another one, like the coefficient
-/// from the method, are left out.
+/// runs that differ in the seed alone share a cell. Keys that follow from the others, like the coefficient
+/// from the method, are left out, with a note. Keys of data and network never follow from the method.
 Comparison arrange_runs(const std::vector<std::filesystem::path>& runs);
 
 }  // namespace batchplus

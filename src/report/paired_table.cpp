@@ -85,10 +85,9 @@ Table empty_paired_table(std::string name, std::string title, std::vector<std::s
               .label_columns = 1,
               .rows = {},
               .note =
-                  "Over the seeds that both have, which then share initial weights and the order of samples. "
-                  "p: two-sided "
-                  "t test that the mean difference is zero; Holm: corrected for the number of lines. No "
-                  "spread: all pairs differ by the same."};
+                  "Over the seeds that both have; with the same network and data such runs share initial "
+                  "weights and the order of samples. p: two-sided t test that the mean difference is zero; "
+                  "Holm: corrected for the number of lines. No spread: all pairs differ by the same."};
   table.label_columns += table.header.size();
   for (const char* heading : {"difference", "mean", "95 % interval", "pairs", "p", "p (Holm)"})
     table.header.emplace_back(heading);

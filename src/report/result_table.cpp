@@ -49,7 +49,8 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
   }
   table.note = fmt::format(
       "Mean ± standard deviation (n) over seeds. Bold (a star in plain text): the best mean of the row, and "
-      "those that a paired t test over shared seeds does not tell from it at {:.0f} %.",
+      "those that a paired t test over shared seeds does not tell from it at {:.0f} %, as it cannot with "
+      "fewer than two of them.",
       100 * kTestLevel);
   if (has_published) {
     table.note += fmt::format(" Below: the paper's number, and how far our mean {} is from it.",

@@ -37,10 +37,12 @@ std::set<std::string> best_columns(const Comparison& comparison, const std::vect
     const ComparedCell* cell = comparison.find(row, column);
     if (cell == nullptr || column == best) continue;
     const SeedValues others = values(*cell);
-    const Summary summary = summarize(others.values);
-    const bool is_equal = summary.n > 0 && summary.mean == best_mean;
+    if (others.values.empty()) continue;
+    const bool is_equal = summarize(others.values).mean == best_mean;
+    // Without two seeds that both have there is no test; differences without spread need none.
     const PairedTest test = compare_cells(leader, others);
-    if (is_equal || (test.p && *test.p > kTestLevel)) bold.insert(column);
+    const bool is_told_apart = test.p ? *test.p <= kTestLevel : test.difference.n > 1;
+    if (is_equal || !is_told_apart) bold.insert(column);
   }
   return bold;
 }

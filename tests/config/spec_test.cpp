@@ -201,6 +201,8 @@ TEST(Spec, SaysWhatItsReportShows) {
   expect_error([] { parse_spec(kSpec + "[report]\nat_loss = [0.4, -1]\n", "s.toml"); },
                {"s.toml", "-1", "more than zero"});
   expect_error([] { parse_spec(kSpec + "[report]\nat_loss = 0.4\n", "s.toml"); }, {"wrong type", "at_loss"});
+  expect_error([] { parse_spec(kSpec + "[report]\nat_loss = [0.4, 1, 0.40]\n", "s.toml"); },
+               {"given twice", "s.toml", "0.4"});
   expect_error([] { parse_spec(kSpec + "[report]\nx = \"second\"\n", "s.toml"); },
                {"did you mean 'seconds'?"});
   expect_error([] { parse_spec(kSpec + "[report]\ncurve = []\n", "s.toml"); }, {"did you mean 'curves'?"});

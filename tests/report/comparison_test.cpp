@@ -106,6 +106,53 @@ TEST(Comparison, CountsRunsThatAreNotThereAndThoseStillRunning) {
   EXPECT_EQ(comparison.cells[0].count_missing(), 2U);
 }
 
+TEST(Arrange, MethodsAtDifferentTasksDoNotMeet) {
+  const Scratch scratch;
+  // Everything follows from the method.
+  for (const int64_t seed : {1, 2}) {
+    write_run(scratch / fmt::format("a{}", seed),
+              {.method = "nag", .seed = seed, .more_config = "model = \"mlp\"\nlr = 0.1\n"});
+    write_run(scratch / fmt::format("b{}", seed),
+              {.method = "sgd", .seed = seed, .more_config = "model = \"vgg11\"\nlr = 0.2\n"});
+  }
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  ASSERT_EQ(comparison.axes.size(), 2U);
+  EXPECT_EQ(comparison.axes[0].name, "model");
+  EXPECT_EQ(comparison.columns().name, "method");
+  EXPECT_EQ(comparison.rows().size(), 2U);
+  EXPECT_EQ(comparison.find({"mlp"}, "sgd"), nullptr);
+  EXPECT_THAT(comparison.notes,
+              ElementsAre("the runs also differ in lr, which follows from what the tables show"));
+}
+
+TEST(Arrange, RunsWithDifferentTestDataAreNotCompared) {
+  const Scratch scratch;
+  for (const int64_t limit : {100, 200}) {
+    write_run(scratch / std::to_string(limit), {.more_config = fmt::format("test_limit = {}\n", limit)});
+  }
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  EXPECT_EQ(comparison.rows().size(), 2U);
+  EXPECT_EQ(comparison.columns().name, "method");
+  EXPECT_EQ(comparison.columns().labels.size(), 1U);
+}
+
+TEST(Arrange, AKeyThatFollowsFromTwoOthersIsNoAxis) {
+  const Scratch scratch;
+  for (const int64_t batch : {10, 16}) {
+    for (const std::string method : {"nag", "b-svrg"}) {
+      write_run(scratch / fmt::format("{}-{}", method, batch),
+                {.method = method,
+                 .more_config = fmt::format("inner_batch = {}\nouter_batch = \"{}\"\n", batch,
+                                            method == "nag" ? batch : 2 * batch)});
+    }
+  }
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  ASSERT_EQ(comparison.axes.size(), 2U);
+  EXPECT_EQ(comparison.axes[0].name, "inner_batch");
+  EXPECT_EQ(comparison.columns().labels.size(), 2U);
+  EXPECT_EQ(comparison.cells.size(), 4U);
+}
+
 TEST(Arrange, MakesAxesOfTheKeysThatDiffer) {
   const Scratch scratch;
   // The coefficient follows from the method, the learning rate does not.

@@ -120,6 +120,19 @@ TEST(ResultTable, EqualMeansAreEquallyGoodAndALoneOneIsNone) {
   EXPECT_FALSE(table.rows[1][1].is_bold) << "vgg11: nothing to be better than";
 }
 
+TEST(ResultTable, WhatNoTestTellsApartIsEquallyBold) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.method = "nag", .test_accuracies = {60}});
+  write_run(scratch / "b", {.method = "sgd", .test_accuracies = {50}});
+  write_run(scratch / "c", {.method = "sam", .status = "diverged"});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  const Table table = result_table(comparison, find_quantity("test_accuracy", ""), RunValue::kFinal);
+  EXPECT_TRUE(table.rows[0][0].is_bold);
+  EXPECT_FALSE(table.rows[0][1].is_bold) << "sam: diverged";
+  EXPECT_TRUE(table.rows[0][2].is_bold) << "one seed tells nothing apart";
+}
+
 // Two seeds that differ by the same have no spread, from which a t test would conclude anything.
 TEST(PairedTable, EqualDifferencesHaveNoTest) {
   const Scratch scratch;
@@ -242,6 +255,7 @@ TEST(Report, NamesRunsThatWereGivenSomethingElse) {
       write_report(arrange_runs(find_runs({scratch / "runs"})), scratch / "report", false);
   EXPECT_THAT(report.comparison.notes,
               ::testing::UnorderedElementsAre(
+                  HasSubstr("also differ in init"),
                   ::testing::AllOf(HasSubstr("other initial weights (w.pt)"), ::testing::EndsWith("runs/2")),
                   ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
 }
