@@ -15,6 +15,7 @@
 #include <future>
 #include <thread>
 
+#include "group/machine_ranks.h"
 #include "util/error.h"
 #include "util/process.h"
 #include "util/text.h"
@@ -84,6 +85,8 @@ class C10dGroup : public Group {
           c10::make_intrusive<c10d::TCPStore>(membership.address, options));
       store_->setTimeout(timeout);
       meet();
+      near_ = MachineRanks(*store_, rank(), size());
+      if (near_.are_all_of(size())) return;
       const auto group_options = c10d::ProcessGroupGloo::Options::create(timeout);
       group_options->devices.push_back(make_device(membership));
       group_ =
@@ -107,48 +110,78 @@ class C10dGroup : public Group {
     return at < hosts_.size() ? fmt::format("rank {} on {}", rank, hosts_[at]) : Group::name_of(rank);
   }
 
-  void sum_fast(float* values, int64_t count) override {
-    try {
-      std::vector<at::Tensor> tensors = {at::from_blob(values, {count}, at::kFloat)};
-      group_->allreduce(tensors)->wait();
-    } catch (const std::exception& problem) {
-      fail((rank() + 1) % size(), problem.what());
-    }
-  }
-
  protected:
   void exchange(const Message& sent, const Message& received) override {
-    c10::intrusive_ptr<c10d::Work> sending;
-    c10::intrusive_ptr<c10d::Work> receiving;
-    int peer = received.peer;
-    try {
-      if (received.count > 0) {
-        std::vector<at::Tensor> to = {bytes_of(received)};
-        receiving = group_->recv(to, received.peer, kTag);
-      }
-      if (sent.count > 0) {
-        peer = sent.peer;
-        std::vector<at::Tensor> from = {bytes_of(sent)};
-        sending = group_->send(from, sent.peer, kTag);
-      }
-      if (receiving) {
-        peer = received.peer;
-        receiving->wait(timeout_);
-      }
-      if (sending) {
-        peer = sent.peer;
-        sending->wait(timeout_);
-      }
-    } catch (const std::exception& problem) {
-      const std::string why = problem.what();
-      receiving.reset();
-      sending.reset();
-      fail(peer, why);
-    }
+    // What goes over sockets does so in threads of its own meanwhile.
+    Works works = post(far(sent), far(received));
+    exchange_near(near(sent), near(received));
+    finish(works);
   }
 
  private:
   static constexpr int kTag = 0;
+
+  struct Work {
+    int peer = 0;
+    c10::intrusive_ptr<c10d::Work> work;
+  };
+  using Works = std::vector<Work>;
+
+  /// The message if its peer is on this machine, else none; and the other way round.
+  Message near(Message message) const {
+    if (!near_.has(message.peer)) message.count = 0;
+    return message;
+  }
+  Message far(Message message) const {
+    if (near_.has(message.peer)) message.count = 0;
+    return message;
+  }
+
+  Works post(const Message& sent, const Message& received) {
+    Works works;
+    int peer = received.peer;
+    try {
+      if (received.count > 0) {
+        std::vector<at::Tensor> to = {bytes_of(received)};
+        works.push_back({peer, group_->recv(to, peer, kTag)});
+      }
+      peer = sent.peer;
+      if (sent.count > 0) {
+        std::vector<at::Tensor> from = {bytes_of(sent)};
+        works.push_back({peer, group_->send(from, peer, kTag)});
+      }
+    } catch (const std::exception& problem) {
+      works.clear();
+      fail(peer, is_timeout(problem));
+    }
+    return works;
+  }
+
+  void finish(Works& works) {
+    for (const Work& work : works) {
+      try {
+        work.work->wait(timeout_);
+      } catch (const std::exception& problem) {
+        const int peer = work.peer;
+        const bool is_late = is_timeout(problem);
+        works.clear();
+        fail(peer, is_late);
+      }
+    }
+  }
+
+  static bool is_timeout(const std::exception& problem) {
+    return std::string(problem.what()).find("imed out") != std::string::npos;
+  }
+
+  void exchange_near(const Message& sent, const Message& received) {
+    if (sent.count == 0 && received.count == 0) return;
+    const auto result =
+        near_.mailboxes().exchange({near_.place_of(sent.peer), sent.bytes, sent.count},
+                                   {near_.place_of(received.peer), received.bytes, received.count}, timeout_);
+    if (result.outcome != SharedMailboxes::Outcome::kDone)
+      fail(near_.rank_at(result.place), result.outcome == SharedMailboxes::Outcome::kLate);
+  }
 
   static at::Tensor bytes_of(const Message& message) {
     return at::from_blob(message.bytes, {message.count}, at::kByte);
@@ -177,9 +210,10 @@ class C10dGroup : public Group {
 
   /// Finds out who is at fault when something went wrong between this rank and `peer`, which may itself only
   /// have waited for a third one: those who are alive say so, the others are lost.
-  [[noreturn]] void fail(int peer, const std::string& why) {
+  [[noreturn]] void fail(int peer, bool is_late) {
     // Closes the connections, so that all others notice too.
     group_.reset();
+    near_ = MachineRanks();
     // A meeting point that does not answer must not hold this rank up.
     constexpr seconds kPatience{8};
     auto answer = std::make_shared<std::promise<std::vector<int>>>();
@@ -201,7 +235,6 @@ class C10dGroup : public Group {
     }
     std::vector<std::string> names;
     for (const int rank : lost) names.push_back(name_of(rank));
-    const bool is_late = why.find("imed out") != std::string::npos;
     throw_lost(join(names, ", "),
                is_late
                    ? fmt::format("no answer for {} seconds",
@@ -239,6 +272,8 @@ class C10dGroup : public Group {
   milliseconds timeout_;
   std::vector<std::string> hosts_;
   StorePointer store_;
+  MachineRanks near_;
+  /// None where all ranks are on this machine.
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };
 

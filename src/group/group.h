@@ -24,8 +24,6 @@ class Group {
   /// power of two, (0 + 1) + (2 + 3) for four, otherwise rank by rank.
   void sum(float* values, int64_t count);
   void sum(double* values, int64_t count);
-  /// The same in whatever order is fastest for long vectors.
-  virtual void sum_fast(float* values, int64_t count) { sum(values, count); }
 
   /// Where a rank's share of `count` things begins; that of size() is the end.
   int64_t share_begin(int64_t count, int rank) const { return count * rank / size(); }
@@ -57,6 +55,12 @@ class Group {
  private:
   template <class Number>
   void sum_of(Number* values, int64_t count);
+  /// Few numbers of 2, 4, 8, ... ranks: pairs exchange all of them, then pairs of pairs.
+  template <class Number>
+  void sum_by_pairs(Number* values, int64_t count);
+  /// Each rank adds up its share of the numbers, and all gather the sums.
+  template <class Number>
+  void sum_by_shares(Number* values, int64_t count);
   /// Each rank has the bytes from ends[rank - 1] to ends[rank].
   void gather_pieces(char* all, const std::vector<int64_t>& ends);
 };

@@ -19,7 +19,7 @@ class SharedBatch::Share : public kernels::SampleShare {
     group_.broadcast(values, count * static_cast<int64_t>(sizeof(float)));
   }
   void add_later(const torch::Tensor& gradient) {
-    group_.sum_fast(gradient.data_ptr<float>(), gradient.numel());
+    group_.sum(gradient.data_ptr<float>(), gradient.numel());
   }
 
  private:

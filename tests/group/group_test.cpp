@@ -20,30 +20,35 @@ std::vector<float> numbers_of(int rank, size_t count) {
   return numbers;
 }
 
-TEST(Group, AddsAPowerOfTwoOfRanksAsATree) {
-  constexpr size_t kCount = 1000;
+// Few numbers and many take two ways.
+class SumsOf : public ::testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(Group, SumsOf, ::testing::Values(1, 1000, 10001));
+
+TEST_P(SumsOf, APowerOfTwoOfRanksAreATree) {
+  const size_t count = GetParam();
   std::vector<std::vector<float>> all;
-  for (int rank = 0; rank < 4; ++rank) all.push_back(numbers_of(rank, kCount));
+  for (int rank = 0; rank < 4; ++rank) all.push_back(numbers_of(rank, count));
   run_ranks(4, [&](Group& group) {
     std::vector<float> values = all[static_cast<size_t>(group.rank())];
-    group.sum(values.data(), kCount);
-    for (size_t i = 0; i < kCount; ++i) {
-      EXPECT_EQ(values[i], (all[0][i] + all[1][i]) + (all[2][i] + all[3][i]));
+    group.sum(values.data(), static_cast<int64_t>(count));
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(values[i], (all[0][i] + all[1][i]) + (all[2][i] + all[3][i]));
     }
   });
 }
 
-TEST(Group, AddsOtherNumbersOfRanksOneByOne) {
-  constexpr size_t kCount = 100;
+TEST_P(SumsOf, OtherNumbersOfRanksAreAddedOneByOne) {
+  const size_t count = GetParam();
   run_ranks(3, [&](Group& group) {
     std::vector<double> values;
-    for (const float number : numbers_of(group.rank(), kCount)) values.push_back(number / 3.0);
-    group.sum(values.data(), kCount);
-    for (size_t i = 0; i < kCount; ++i) {
-      double expected = 0;
-      for (int rank = 0; rank < 3; ++rank) expected += numbers_of(rank, kCount)[i] / 3.0;
-      EXPECT_EQ(values[i], expected);
+    for (const float number : numbers_of(group.rank(), count)) values.push_back(number / 3.0);
+    group.sum(values.data(), static_cast<int64_t>(count));
+    std::vector<double> expected(count);
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::vector<float> numbers = numbers_of(rank, count);
+      for (size_t i = 0; i < count; ++i) expected[i] += numbers[i] / 3.0;
     }
+    EXPECT_EQ(values, expected);
   });
 }
 
