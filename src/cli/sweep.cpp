@@ -8,11 +8,11 @@
 
 #include "cli/command.h"
 #include "cli/spec_options.h"
-
+#include "cli/sweep_slurm.h"
 #include "cli/usage.h"
 #include "report/quantities.h"
 #include "sweep/queue.h"
-#include "sweep/slurm.h"
+#include "sweep/slurm_job.h"
 #include "sweep/sweep_screen.h"
 #include "sweep/workers.h"
 #include "util/error.h"
@@ -35,7 +35,8 @@ struct SweepCommand {
   bool is_dry_run = false;
   bool is_calibrated = true;
   bool is_retrying = false;
-  bool is_slurm = false;
+  SlurmCommand slurm;
+  bool is_requeuing = false;
   /// This process is a worker of another one; pinned to these cores.
   std::string worker_cores;
 };
@@ -111,9 +112,9 @@ std::vector<std::string> command_line(const Sweep& sweep, SweepRequest request, 
   std::vector<std::string> arguments = {fs::read_symlink("/proc/self/exe").string(), "sweep"};
   for (std::string& argument : spec_arguments(request)) arguments.push_back(std::move(argument));
   arguments.insert(arguments.end(), {"--out", fs::absolute(sweep.directory.root).string(), "--device",
-                                     options.device, "--threads", std::to_string(threads), "--quiet"});
+                                     options.device, "--threads", std::to_string(threads)});
   if (!request.data_directory.empty())
-    arguments.insert(arguments.end(), {"--data-dir", request.data_directory});
+    arguments.insert(arguments.end(), {"--data-dir", fs::absolute(request.data_directory).string()});
   return arguments;
 }
 
@@ -123,7 +124,7 @@ void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptio
       sweep, {command.workers, options.threads},
       [&](const std::vector<int>& cores) {
         auto line = command_line(sweep, command.request, options, static_cast<int>(cores.size()));
-        line.insert(line.end(), {"--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
+        line.insert(line.end(), {"--quiet", "--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
         return line;
       },
       [&](const SweepTally& tally) {
@@ -174,7 +175,8 @@ int exit_code_of_stop(int otherwise) {
 }
 
 /// The run of one task of a job array.
-int run_index(const Sweep& sweep, int64_t index, const RunEnvironment& environment) {
+int run_index(const Sweep& sweep, const SweepCommand& command, const RunEnvironment& environment) {
+  const int64_t index = command.index;
   if (index >= static_cast<int64_t>(sweep.planned.size())) {
     throw Error("there is no such run",
                 {"index", std::to_string(index), fmt::format("0 to {}", sweep.planned.size() - 1)});
@@ -189,8 +191,20 @@ int run_index(const Sweep& sweep, int64_t index, const RunEnvironment& environme
   const SweepState state = state_of(sweep.directory, run.id);
   if (!environment.is_quiet) fmt::print("{}: {}\n", describe(run), to_string(state));
   if (state == SweepState::kFailed) report_failures(sweep);
-  const bool has_ended = state == SweepState::kDone || state == SweepState::kDiverged;
-  return exit_code_of_stop(has_ended ? 0 : Error::kFailure);
+  if (state == SweepState::kDone || state == SweepState::kDiverged) return 0;
+  if (stop_signal() == 0 && is_open(state)) tell("{}: another process works on it\n", describe(run));
+  if (stop_signal() != 0 && is_open(state) && command.is_requeuing)
+    tell("{}: {}\n", signal_name(stop_signal()), requeue_own_job());
+  return exit_code_of_stop(Error::kFailure);
+}
+
+void submit(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
+  SlurmOptions slurm = command.slurm.options;
+  if (options.threads > 0) slurm.threads = options.threads;
+  auto line = command_line(sweep, command.request, options, slurm.threads);
+  if (options.is_quiet) line.emplace_back("--quiet");
+  line.insert(line.end(), {"--requeue", "--index"});
+  submit_sweep(sweep, line, slurm, options);
 }
 
 std::vector<int> parse_cores(const std::string& text) {
@@ -214,13 +228,16 @@ void require_losses(const Sweep& sweep) {
 
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const bool is_worker = !command.worker_cores.empty();
+  // Queueing a job again sends its processes the same signal once more.
+  if (command.is_requeuing) watch_stop_signals(SecondSignal::kIsCounted);
   if (is_worker) pin_to(parse_cores(command.worker_cores));
   const Sweep sweep = open_sweep(command.request);
   require_quantities(sweep.spec.report, command.request.spec);
   require_losses(sweep);
   if (command.is_dry_run) return show_plan(sweep, command, options);
-  const bool is_leading = !is_worker && command.index < 0 && !command.is_slurm;
-  watch_stop_signals(is_leading ? SecondSignal::kIsCounted : SecondSignal::kExits);
+  const bool is_leading = !is_worker && command.index < 0 && !command.slurm.is_asked;
+  const bool is_counting = is_leading || command.is_requeuing;
+  watch_stop_signals(is_counting ? SecondSignal::kIsCounted : SecondSignal::kExits);
   const RunEnvironment environment{
       .device = parse_device(options.device), .is_quiet = options.is_quiet, .stop_signal = stop_signal};
   if (is_worker) {
@@ -231,12 +248,9 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   }
   begin_sweep(sweep);
   if (command.is_retrying) forget_failures(sweep.directory, sweep.runs());
-  if (command.index >= 0) return run_index(sweep, command.index, environment);
-  if (command.is_slurm) {
-    const int threads = options.threads > 0 ? options.threads : 4;
-    auto line = command_line(sweep, command.request, options, threads);
-    line.emplace_back("--index");
-    fmt::print("{}", submit_to_slurm(sweep, line, threads));
+  if (command.index >= 0) return run_index(sweep, command, environment);
+  if (command.slurm.is_asked) {
+    submit(sweep, command, options);
     return 0;
   }
   run_here(sweep, command, options);
@@ -258,16 +272,24 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
                        "where its runs are (default: sweeps/SPEC-SCALE)");
   }
   sweep->add_option("--data-dir", command->request.data_directory, "where datasets are");
-  sweep
-      ->add_option("--workers", command->workers,
-                   "processes, each on its own --threads cores (default: as many as fit, one thread each)")
-      ->check(at_least(1));
+  CLI::Option* workers =
+      sweep
+          ->add_option(
+              "--workers", command->workers,
+              "processes, each on its own --threads cores (default: as many as fit, one thread each)")
+          ->check(at_least(1));
   sweep->add_flag("--dry-run", command->is_dry_run, "list the runs and what they cost, and run none");
   sweep->add_flag("!--no-calibration", command->is_calibrated, "a dry run does not time this machine");
-  sweep->add_option("--index", command->index, "run this one alone, counted from 0 as --dry-run lists them")
-      ->check(at_least(0));
+  CLI::Option* index = sweep
+                           ->add_option("--index", command->index,
+                                        "run this one alone, counted from 0 as --dry-run lists them")
+                           ->check(at_least(0));
+  sweep
+      ->add_flag("--requeue", command->is_requeuing,
+                 "with --index in a Slurm job: when a signal stops the run, queue the job again")
+      ->needs(index);
   sweep->add_flag("--retry-failed", command->is_retrying, "try runs again that failed before");
-  sweep->add_flag("--slurm", command->is_slurm, "submit a Slurm job array, one task a run");
+  add_slurm_options(*sweep, command->slurm)->excludes(workers)->excludes(index);
   sweep->add_option("--worker-cores", command->worker_cores)->group("");
   sweep->callback([command, &options, &action, status] {
     if (status->parsed()) return;

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "support/environment.h"
 #include "support/image_files.h"
 #include "support/program.h"
 #include "support/running.h"
@@ -230,6 +231,20 @@ TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   const ProcessResult bad = batchplus({"sweep", spec, "--scale", "bad", "--out", scratch / "b"});
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_THAT(bad.output, HasSubstr("inner batch is larger"));
+}
+
+TEST(Sweep, WithoutSlurmWritesTheScriptAndSaysWhatToType) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  const testing::Environment no_programs("PATH", "/no/such/folder");
+  const ProcessResult process = batchplus({"sweep", spec, "--out", scratch / "s", "--slurm", "--time", "60"});
+  EXPECT_EQ(process.exit_code, 1);
+  EXPECT_THAT(process.output, HasSubstr("no Slurm that answers"));
+  const std::string script = scratch / "s" / "sweep.slurm";
+  EXPECT_THAT(process.output, HasSubstr("sbatch --array=0-5 '" + script + "' 0"));
+  EXPECT_THAT(read_file(script), HasSubstr("#SBATCH --time='60'\n"));
+  for (const char* wrong : {"--time=60", "--requeue", "--sbatch=--hold"})
+    EXPECT_EQ(batchplus({"sweep", spec, wrong}).exit_code, 2) << wrong << " means nothing here";
 }
 
 TEST(Sweep, NotesAFailureAndTriesItAgainOnlyWhenAsked) {

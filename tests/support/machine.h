@@ -20,6 +20,7 @@ inline const std::map<std::string, std::string>& machine_needs() {
       {"cifar10", "run 'batchplus data fetch cifar10'"},
       {"namespaces", "no mount namespaces here"},
       {"npm", "npm is not installed or does not reach its registry"},
+      {"slurm", "no root, or no Slurm: run 'script/bootstrap slurm'"},
       {"samples", "set BATCHPLUS_SAMPLES to a folder with cifar-100-binary and svhn"},
   };
   return kNeeds;

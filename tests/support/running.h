@@ -22,12 +22,12 @@ inline void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-/// Waits until `is_so`; false after a minute.
-inline bool wait_until(const std::function<bool()>& is_so) {
-  constexpr double kInterval = 0.002;
-  for (double waited = 0; waited < 60; waited += kInterval) {
+/// Waits until `is_so`, which it asks every so many seconds; false after a minute, or as many seconds as
+/// given.
+inline bool wait_until(const std::function<bool()>& is_so, double seconds = 60, double interval = 0.002) {
+  for (double waited = 0; waited < seconds; waited += interval) {
     if (is_so()) return true;
-    sleep_for(kInterval);
+    sleep_for(interval);
   }
   return false;
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace batchplus {
+
+/// What a job asks of Slurm. Values are in sbatch's own words; an empty one is left to the cluster.
+struct SlurmOptions {
+  /// Minutes, or HOURS:MINUTES:SECONDS, or DAYS-HOURS.
+  std::string time;
+  /// Of a node, "8G".
+  std::string memory;
+  std::string partition;
+  /// Other options of sbatch, whole: "--account=lab". They stand above everything else.
+  std::vector<std::string> others;
+  int threads = 4;
+};
+
+/// A job array: the run of a task is `first` and the task's number.
+struct SlurmArray {
+  int64_t first = 0;
+  /// "0-7,9".
+  std::string tasks;
+  int64_t runs = 0;
+};
+
+/// Arrays with all of these runs, given by ascending index, when a task's number must be below `limit`
+/// (Slurm's MaxArraySize).
+std::vector<SlurmArray> split_into_arrays(const std::vector<int64_t>& indices, int64_t limit);
+
+/// A text as one word of a shell, and of an #SBATCH line.
+std::string quote(const std::string& text);
+
+/// The script that `sbatch --array=TASKS SCRIPT FIRST` takes. `command` is that of a run, to which its index
+/// is added as the last word; it is run in `directory`, and prints into `logs`.
+std::string slurm_script(const std::string& name, const std::vector<std::string>& command,
+                         const std::filesystem::path& directory, const std::filesystem::path& logs,
+                         const SlurmOptions& options);
+
+}  // namespace batchplus
