@@ -18,9 +18,7 @@ class SharedBatch::Share : public kernels::SampleShare {
   void broadcast(float* values, int64_t count) override {
     group_.broadcast(values, count * static_cast<int64_t>(sizeof(float)));
   }
-  void add_later(const torch::Tensor& gradient) {
-    group_.sum(gradient.data_ptr<float>(), gradient.numel());
-  }
+  void add_later(const torch::Tensor& gradient) { group_.sum(gradient.data_ptr<float>(), gradient.numel()); }
 
  private:
   Group& group_;

@@ -18,6 +18,7 @@ inline const std::map<std::string, std::string>& machine_needs() {
   static const std::map<std::string, std::string> kNeeds = {
       {"avx2", "the processor has no AVX2"},
       {"cifar10", "run 'batchplus data fetch cifar10'"},
+      {"hosts", "no network namespaces here: they need root and iproute2"},
       {"namespaces", "no mount namespaces here"},
       {"npm", "npm is not installed or does not reach its registry"},
       {"slurm", "no root, or no Slurm: run 'script/bootstrap slurm'"},
