@@ -1,6 +1,6 @@
 """What the tests share: the tree, the program, and run directories of their own.
 
-$BATCHPLUS_REQUIRE="program torch" makes lacking these an error instead of a skip.
+$BATCHPLUS_REQUIRE="program torch fashion-mnist" makes lacking these an error instead of a skip.
 """
 
 import hashlib
@@ -18,8 +18,13 @@ sys.path.insert(0, str(ROOT / "python"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+REQUIRED = os.environ.get("BATCHPLUS_REQUIRE", "").split()
+if "torch" in REQUIRED:
+    import torch  # noqa: F401
+
+
 def lacking(what, why):
-    if what in os.environ.get("BATCHPLUS_REQUIRE", "").split():
+    if what in REQUIRED:
         pytest.fail(f"this machine is meant to have {what}: {why}")
     pytest.skip(f"{what}: {why}")
 
@@ -31,12 +36,15 @@ def root():
 
 @pytest.fixture(scope="session")
 def program():
+    """The program, if it starts here: that of another system may be in the tree."""
     import batchplus
 
     try:
-        return batchplus.find_program()
-    except batchplus.Error as problem:
-        lacking("program", problem.what)
+        found = batchplus.find_program()
+        subprocess.run([found, "methods", "--json"], capture_output=True, check=True)
+    except (batchplus.Error, OSError, subprocess.CalledProcessError) as problem:
+        lacking("program", str(problem).splitlines()[0])
+    return found
 
 
 @pytest.fixture
@@ -55,7 +63,7 @@ def sweep(tmp_path_factory):
     """The committed records of 100 real runs, as the directory of a sweep."""
     folder = tmp_path_factory.mktemp("coefficient-mlp")
     with tarfile.open(ROOT / "results/coefficient-mlp.tar.xz") as archive:
-        archive.extractall(folder)
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return folder
 
 

@@ -161,8 +161,8 @@ class SignedSVRG(Optimizer):
         p.add_(v.add(m, alpha=group["momentum"]) if group["nesterov"] else m, alpha=-float(group["lr"]))
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in (*_COUNTERS, "_modules", "_is_cached")}
-        return {**super().__getstate__(), **own}  # type: ignore[no-untyped-call]
+        names = ("defaults", "state", "param_groups", "_modules", "_is_cached", *_COUNTERS)
+        return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
         """As of every optimiser, and the counters."""
