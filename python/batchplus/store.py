@@ -13,11 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 from batchplus.errors import Error
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -185,8 +180,13 @@ def _parse_object(text: str, where: str, otherwise: str) -> Json:
 
 
 def _parse_toml(text: str, file: Path) -> Json:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
-        return tomllib.loads(text)
+        parsed: Json = tomllib.loads(text)
+        return parsed
     except tomllib.TOMLDecodeError as problem:
         raise Error("not valid TOML", where=str(file), value=str(problem), hint=_DAMAGED) from None
 

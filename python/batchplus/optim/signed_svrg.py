@@ -110,7 +110,7 @@ class SignedSVRG(Optimizer):
                   share: float) -> tuple[Gradients, Any]:
         """The gradients and the loss of a closure at the present weights."""
         _clear(parameters)
-        with torch.enable_grad():
+        with torch.set_grad_enabled(True):
             loss = closure()
         self.gradient_evaluations = _whole(self.gradient_evaluations + share)
         if all(p.grad is None for p in parameters):
