@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Union
 
+from batchplus.arrange import arrange
+from batchplus.choices import settle_choices
 from batchplus.errors import Error
 from batchplus.frames import _pandas
-from batchplus.grid import Cell, Grid, Labels, make_grid
+from batchplus.grid import Cell, Grid, Labels
+from batchplus.mixed_inputs import note_mixed_inputs
 from batchplus.quantities import best_value, final_value, require_levels, value_at_loss
 from batchplus.statistics import compare_paired, correct_holm, summarize
-from batchplus.store import Json, PathLikes, Run, paths_of
+from batchplus.store import Json, PathLikes, Run, find_runs, paths_of
+from batchplus.sweep_grid import read_sweep
 
 if TYPE_CHECKING:
     import pandas
@@ -54,7 +58,7 @@ def compare(paths: PathLikes, quantity: str = "test_accuracy", *,
     """
     levels: list[Optional[float]] = [None] if at_loss is None else [*require_levels(at_loss)]
     pandas = _pandas()
-    grid = make_grid(paths_of(paths))
+    grid = _grid_of(paths)
     _require_values(grid, quantity, is_at_loss=at_loss is not None)
     cells: list[Json] = []
     paired: list[Json] = []
@@ -69,6 +73,15 @@ def compare(paths: PathLikes, quantity: str = "test_accuracy", *,
                "interval_high", "pairs", "p", "p_holm"]
     return Comparison(quantity, _numeric(pandas.DataFrame(cells)), _numeric(pandas.DataFrame(paired, columns=heading)),
                       tuple(grid.notes))
+
+
+def _grid_of(paths: PathLikes) -> Grid:
+    given = paths_of(paths)
+    is_sweep = len(given) == 1 and (given[0] / "sweep.json").exists()
+    grid = read_sweep(given[0]) if is_sweep else arrange(find_runs(given))
+    note_mixed_inputs(grid)
+    settle_choices(grid)
+    return grid
 
 
 def _beside(level: Optional[float]) -> Json:

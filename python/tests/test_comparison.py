@@ -132,6 +132,8 @@ def test_equals_the_report_where_rates_are_chosen_and_runs_diverge(call, tmp_pat
     assert comparison.cells.diverged.tolist() == [0, 0, 2]
     assert comparison.cells.published_mean.tolist()[0] == 50.5
 
+    assert list(comparison.notes) == printed["notes"]
+
     # A run that is damaged, and one in the place of another, are left out of both.
     one, two = (out / "runs" / id for id in comparison.cells.runs[0])
     shutil.rmtree(two)
@@ -154,6 +156,19 @@ def test_copies_count_once_and_different_results_of_one_config_are_refused(tmp_p
     write_run(tmp_path / "runs/c", result={**result, "weights_sha256": "b"})
     with pytest.raises(batchplus.Error, match="different results"):
         batchplus.compare(tmp_path / "runs")
+
+
+def test_other_data_under_one_name_is_noted_as_the_report_notes_it(call, tmp_path):
+    small = ["--dataset", "synthetic", "--train-limit", 100, "--test-limit", 50, "--inner-batch", 25, "--epochs", 1, "--quiet"]
+    for seed in (1, 2):
+        call("train", *small, "--seed", seed, "--out", tmp_path / f"runs/{seed}")
+    provenance = tmp_path / "runs/2/provenance.json"
+    content = json.loads(provenance.read_text())
+    assert content["inputs"]["train"] != "other"
+    content["inputs"]["train"] = "other"
+    provenance.write_text(json.dumps(content))
+    printed = call("report", tmp_path / "runs", "--no-figures")
+    assert list(batchplus.compare(tmp_path / "runs").notes) == printed["notes"] != []
 
 
 def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
