@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -89,7 +90,9 @@ def _text(value: Any) -> str:
 
 def _call(command: str, targets: list[str], options: Mapping[str, Any], also_good: tuple[int, ...] = ()) -> str:
     arguments = [str(find_program()), command, *targets, *arguments_of({**options, "json": True})]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    # In a session of its own it gets one SIGINT, from here, whoever else gets the user's: a second one would end it at once.
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                               start_new_session=True)
     assert process.stdout is not None and process.stderr is not None
     said: list[str] = []
     listener = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
@@ -98,8 +101,8 @@ def _call(command: str, targets: list[str], options: Mapping[str, Any], also_goo
         printed = process.stdout.read()
         code = process.wait()
     except KeyboardInterrupt:
-        # Ctrl-C reached the program too, which saves its run before it ends.
-        process.wait()
+        process.send_signal(signal.SIGINT)
+        process.wait()  # it saves its run first
         raise
     finally:
         if process.poll() is None:

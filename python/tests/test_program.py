@@ -2,9 +2,13 @@
 
 import os
 import pathlib
+import signal
 import stat
+import subprocess
+import sys
 
 import pytest
+from conftest import ROOT
 
 import batchplus
 from batchplus.program import arguments_of
@@ -54,6 +58,21 @@ def test_measure_report_and_sweep_return_their_json(program, tmp_path):
     assert [row["seed"] for row in dry["runs"]] == [1, 2, 3] and dry["runs"][0]["lr"] == 0.05
     with pytest.raises(batchplus.Error, match="name a spec"):
         batchplus.report()
+
+
+def test_an_interrupt_saves_the_run(program, tmp_path):
+    out = tmp_path / "run"
+    options = {**SMALL, "epochs": 100_000, "out": str(out)}
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r}); import batchplus; batchplus.train(**{options!r})"
+    python = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    for line in python.stderr:
+        if line.startswith("epoch 3 "):
+            break
+    python.send_signal(signal.SIGINT)  # to Python alone
+    assert "KeyboardInterrupt" in python.stderr.read()
+    python.wait()
+    run = batchplus.read_run(out)
+    assert run.state == "interrupted" and len(run.records) >= 3
 
 
 def test_a_process_that_dies_of_a_signal_raises(tmp_path, monkeypatch):
