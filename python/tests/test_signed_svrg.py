@@ -1,5 +1,6 @@
 """SignedSVRG against the reference of tests/fixtures, torch.optim.SGD, closed forms, and docs/methods.md word by word."""
 
+import contextlib
 import copy
 import io
 
@@ -220,6 +221,19 @@ def test_dropout_has_one_mask_for_one_inner_batch():
     assert torch.equal(after, torch.rand(3))
 
 
+def test_generators_of_gpus_are_replayed_too(monkeypatch):
+    """There is none here, so it is made up: each drawn number moves its state."""
+    from batchplus.optim.replay import RandomState
+
+    states = {torch.device("cuda:0"): 5, torch.device("cuda:1"): 7}
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: states[device])
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: states.update({device: state}))
+    state = RandomState([torch.device("cpu"), torch.device("cuda:0"), torch.device("cuda:1")])
+    states.update({torch.device("cuda:0"): 6, torch.device("cuda:1"): 8})
+    state.restore()
+    assert list(states.values()) == [5, 7]
+
+
 def test_every_setting_may_differ_between_groups():
     one, two = Parabolas([(3, 1), (0.5, -2)]), Parabolas([(3, 1), (0.5, -2)])
     alone = [Parabolas([(3, 1), (0.5, -2)]) for _ in range(2)]
@@ -313,6 +327,31 @@ def test_a_closure_that_fails_in_a_recomputation_leaves_weights_and_statistics_w
         SignedSVRG(model.parameters(), 0.1, modules=model, snapshot_gradients="recompute").step([closures[0], failing])
     assert torch.equal(model.conv1.weight, calls[1]["conv1.weight"])
     assert model.bn1.num_batches_tracked.item() == 3
+
+
+@pytest.mark.parametrize("mode", ["cache", "recompute"])
+def test_autocast_around_the_step_is_as_autocast_in_the_closures(mode):
+    """Autocast keeps the weights that it has rounded; they are other ones at w_1."""
+    images, labels = made_up(32)
+    ends = []
+    for is_around in (True, False):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 16), torch.nn.Tanh(), torch.nn.Linear(16, 4))
+        optimizer = SignedSVRG(model.parameters(), 0.5, modules=model, snapshot_gradients=mode)
+
+        def compute(x, y):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = F.cross_entropy(model(x.float()), y)
+            loss.backward()
+            return loss
+
+        closures = [lambda i=i: compute(images[i:i + 16], labels[i:i + 16]) for i in (0, 16)]
+        # Without oneDNN, which takes some virtual machines' word for bfloat16 instructions that they do not have.
+        around = torch.autocast("cpu", torch.bfloat16) if is_around else contextlib.nullcontext()
+        with torch.backends.mkldnn.flags(enabled=False), around:
+            optimizer.step(closures)
+        ends.append(state_of(model))
+    assert largest_difference(*ends) == 0
 
 
 def scaler_step(optimizer, closures):

@@ -15,12 +15,12 @@ class RandomState:
     def __init__(self, devices: Iterable[torch.device]) -> None:
         self._devices = [device for device in devices if device.type != "cpu"]
         self._cpu = torch.get_rng_state()
-        self._others = [_generators(device).get_rng_state(device) for device in self._devices]
+        self._others = [_generators(device).get_rng_state(*_which(device)) for device in self._devices]
 
     def restore(self) -> None:
         torch.set_rng_state(self._cpu)
         for device, state in zip(self._devices, self._others):
-            _generators(device).set_rng_state(state, device)
+            _generators(device).set_rng_state(state, *_which(device))
 
 
 class Buffers:
@@ -38,3 +38,7 @@ class Buffers:
 def _generators(device: torch.device) -> Any:
     """torch.cuda, torch.xpu, ...: the module of a kind of device has its generators."""
     return getattr(torch, device.type)
+
+
+def _which(device: torch.device) -> tuple[torch.device, ...]:
+    return () if device.type == "mps" else (device,)  # of these there is one

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 import torch
 from torch.optim import Optimizer
 
 from batchplus.optim.replay import Buffers, RandomState
+from batchplus.optim.step_parts import Gradients, StepPlan, WeightedMean
 
-Gradients = list[Optional[torch.Tensor]]
 _COUNTERS = ("gradient_evaluations", "outer_steps", "inner_steps")
 
 
@@ -74,45 +75,45 @@ class SignedSVRG(Optimizer):
             raise TypeError("SignedSVRG does not go with a GradScaler: an outer batch has several backward passes at "
                             "different weights, and the scaler checks and unscales only one. Call optimizer.step(closures) "
                             "yourself, with unscaled losses; autocast with bfloat16 needs no scaler")
-        batch = _OuterBatch(closures, sizes if sizes is not None else getattr(closures, "sizes", None))
+        plan = StepPlan(closures, sizes if sizes is not None else getattr(closures, "sizes", None))
         parameters = [p for group in self.param_groups for p in group["params"]]
-        start = [p.detach().clone() for p in parameters] if not self._is_cached else []
-        states: list[RandomState] = []
-        losses: list[Any] = []
-        kept: list[Gradients] = []
-        mean = _WeightedMean(len(parameters))
-        for t, closure in enumerate(batch.closures):
-            states.append(RandomState(_devices(parameters)))
-            gradients, loss = self._evaluate(closure, parameters, batch.shares[t])
-            mean.add(batch.weights[t], gradients)
-            losses.append(loss)
-            if t == 0 or (self._is_cached and t < batch.steps):
-                kept.append(gradients)
-        mu = mean.take(parameters)
+        snapshot = self._take_snapshot(plan, parameters)  # w, mu
         after = RandomState(_devices(parameters))
-        for t in range(batch.steps):
-            gradient = control = kept[t] if t < len(kept) else []
-            if t > 0:
-                states[t].restore()
-                gradient, _ = self._evaluate(batch.closures[t], parameters, batch.shares[t])  # g_t(w_{t-1})
-                if not self._is_cached:
-                    control = self._replay(batch, t, parameters, start, states[t])
-            self._update(gradient, control, mu)
-            if self._is_cached:
-                kept[t] = []  # this one is done with
+        for t in range(plan.steps):
+            if t == 0:
+                gradient = control = snapshot.gradients[0]  # w_0 = w
+            else:
+                snapshot.states[t].restore()
+                gradient, _ = self._evaluate(plan, t, parameters)  # g_t(w_{t-1})
+                control = snapshot.gradients[t] if self._is_cached else self._replay(plan, t, parameters, snapshot)  # g_t(w)
+            self._update(gradient, control, snapshot.mean)
             self.inner_steps += 1
         after.restore()
         self.outer_steps += 1
         _clear(parameters)
-        return _weighted_loss(losses, batch.weights)
+        return _weighted_loss(snapshot.losses, plan.weights)
 
-    def _evaluate(self, closure: Callable[[], Any], parameters: list[torch.Tensor],
-                  share: float) -> tuple[Gradients, Any]:
-        """The gradients and the loss of a closure at the present weights."""
+    def _take_snapshot(self, plan: StepPlan, parameters: list[torch.Tensor]) -> _Snapshot:
+        """Computes every closure's gradient at the present weights, and their mean."""
+        snapshot = _Snapshot([] if self._is_cached else [p.detach().clone() for p in parameters])
+        mean = WeightedMean(len(parameters))
+        for t in range(len(plan.closures)):
+            snapshot.states.append(RandomState(_devices(parameters)))
+            gradients, loss = self._evaluate(plan, t, parameters)
+            snapshot.losses.append(loss)
+            mean.add(plan.weights[t], gradients)
+            if t == 0 or (self._is_cached and t < plan.steps):
+                snapshot.gradients.append(gradients)
+        snapshot.mean = mean.take(parameters)
+        return snapshot
+
+    def _evaluate(self, plan: StepPlan, t: int, parameters: list[torch.Tensor]) -> tuple[Gradients, Any]:
+        """The gradients and the loss of closure t at the present weights."""
         _clear(parameters)
+        torch.clear_autocast_cache()  # an autocast around step() would go on with the weights of before
         with torch.set_grad_enabled(True):
-            loss = closure()
-        self.gradient_evaluations = _whole(self.gradient_evaluations + share)
+            loss = plan.closures[t]()
+        self.gradient_evaluations = _whole(self.gradient_evaluations + plan.shares[t])
         if all(p.grad is None for p in parameters):
             raise RuntimeError("a closure left no gradients: it must call loss.backward() for the parameters given to SignedSVRG")
         if any(p.grad is not None and p.grad.is_sparse for p in parameters):
@@ -121,15 +122,14 @@ class SignedSVRG(Optimizer):
         gradients = [None if p.grad is None else p.grad.detach().clone() for p in parameters]
         return gradients, loss.detach() if isinstance(loss, torch.Tensor) else loss
 
-    def _replay(self, batch: _OuterBatch, t: int, parameters: list[torch.Tensor], start: list[torch.Tensor],
-                state: RandomState) -> Gradients:
+    def _replay(self, plan: StepPlan, t: int, parameters: list[torch.Tensor], snapshot: _Snapshot) -> Gradients:
         """g_t(w) computed again; weights and buffers are as before afterwards."""
         here = [p.detach().clone() for p in parameters]
         buffers = Buffers(self._modules)
-        _copy(start, parameters)
-        state.restore()
+        _copy(snapshot.point, parameters)
+        snapshot.states[t].restore()
         try:
-            gradients, _ = self._evaluate(batch.closures[t], parameters, batch.shares[t])
+            gradients, _ = self._evaluate(plan, t, parameters)
         finally:
             _copy(here, parameters)
             buffers.restore()
@@ -183,49 +183,15 @@ class SignedSVRG(Optimizer):
             setattr(self, name, counters.get(name, 0))
 
 
-class _OuterBatch:
-    """Closures with their share of mu (`weights`), their cost in evaluations (`shares`), and how many make steps."""
+@dataclass
+class _Snapshot:
+    """What the start of an outer batch leaves for its steps. `point` is w, if gradients are to be computed again."""
 
-    def __init__(self, closures: Any, sizes: Optional[Sequence[int]]) -> None:
-        if closures is None or callable(closures):
-            raise TypeError("SignedSVRG.step takes a list of closures, one for each inner batch: optimizer.step([closure_1, "
-                            "closure_2]); OuterBatches groups the batches of a DataLoader")
-        self.closures: list[Callable[[], Any]] = list(closures)
-        if not self.closures or not all(callable(closure) for closure in self.closures):
-            raise TypeError(f"SignedSVRG.step got {len(self.closures)} closures, of which "
-                            f"{sum(callable(one) for one in self.closures)} can be called: it needs at least one, and all must")
-        counts = [1] * len(self.closures) if sizes is None else list(sizes)
-        if len(counts) != len(self.closures) or min(counts) < 1 or any(n != counts[0] for n in counts[:-1]) or \
-                counts[-1] > counts[0]:
-            raise ValueError(f"sizes are {counts} for {len(self.closures)} closures: every batch needs the same number of "
-                             "samples, but for the last one, which may have fewer")
-        self.weights = [n / sum(counts) for n in counts]
-        self.shares = [n / counts[0] for n in counts]
-        self.steps = sum(n == counts[0] for n in counts)
-
-
-class _WeightedMean:
-    """A mean of gradients, summed in double. What no closure has a gradient of stays None."""
-
-    def __init__(self, count: int) -> None:
-        self._sums: Gradients = [None] * count
-
-    def add(self, weight: float, gradients: Gradients) -> None:
-        for place, gradient in enumerate(gradients):
-            if gradient is None:
-                continue
-            wide = gradient.to(_wide(gradient)) * weight
-            total = self._sums[place]
-            self._sums[place] = wide if total is None else total.add_(wide)
-
-    def take(self, like: list[torch.Tensor]) -> Gradients:
-        return [None if total is None else total.to(p.dtype) for total, p in zip(self._sums, like)]
-
-
-def _wide(tensor: torch.Tensor) -> torch.dtype:
-    if tensor.is_complex():
-        return torch.complex128
-    return torch.float32 if tensor.device.type == "mps" else torch.float64  # Apple's GPUs have no double
+    point: list[torch.Tensor]
+    mean: Gradients = field(default_factory=list)
+    gradients: list[Gradients] = field(default_factory=list)
+    states: list[RandomState] = field(default_factory=list)
+    losses: list[Any] = field(default_factory=list)
 
 
 def _devices(parameters: list[torch.Tensor]) -> list[torch.device]:
