@@ -171,6 +171,30 @@ def test_other_data_under_one_name_is_noted_as_the_report_notes_it(call, tmp_pat
     assert list(batchplus.compare(tmp_path / "runs").notes) == printed["notes"] != []
 
 
+def test_gaps_at_the_end_are_over_all_samples(tmp_path):
+    """What was measured may be of some of them."""
+    write_run(tmp_path / "a", result={"test_loss": 2.0, "train_loss": 1.5, "loss_gap": {"value": 0.9}})
+    assert batchplus.compare(tmp_path, "loss_gap").cells["mean"].tolist() == [0.5]
+
+
+def test_a_value_with_fewer_diverged_runs_is_chosen_before_a_better_one(call, tmp_path):
+    runs = []
+    for lr, seed, state, accuracy in ((0.1, 1, "done", 50.0), (0.1, 2, "done", 52.0), (0.2, 1, "done", 90.0),
+                                      (0.2, 2, "diverged", None), (0.3, 1, "done", 51.0), (0.3, 2, "done", 51.0)):
+        id = f"{lr}-{seed}"
+        write_run(tmp_path / "runs" / id, {"lr": lr, "seed": seed}, status=state, result={"test_accuracy": accuracy})
+        runs.append({"id": id, "seed": seed, "cell": {"method": "SGD"}, "choice": str(lr), "decided_by": {"method": "SGD"}})
+    (tmp_path / "sweep.json").write_text(json.dumps({
+        "format_version": 1, "name": "n", "title": "t", "scale": "full", "note": "", "set": [],
+        "choice": {"key": "lr", "by": "test_accuracy"}, "axes": [{"name": "method", "labels": ["SGD"]}], "runs": runs,
+        "report": {"tables": ["test_accuracy"], "curves": ["test_accuracy"], "x": "epochs", "smooth": 1}, "published": []}))
+    comparison = batchplus.compare(tmp_path)
+    assert comparison.cells[["lr", "mean"]].values.tolist() == [["0.1", 51.0]]
+    printed = call("report", tmp_path, "--no-figures")
+    assert [cell["lr"] for cell in printed["cells"]] == ["0.1"]
+    assert list(comparison.notes) == printed["notes"] == ["SGD: lr 0.1 and 0.3 did equally well, and the first counts"]
+
+
 def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
     for place, lr in enumerate([10.0, 2.0, 0.5]):
         write_run(tmp_path / f"{place}", {"lr": lr, "normalize": f"{'0.5,' * 8}{place}"}, result={"test_accuracy": 1.0})

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import io
+from unittest import mock
 
 import pytest
 
@@ -221,6 +222,21 @@ def test_dropout_has_one_mask_for_one_inner_batch():
     assert torch.equal(after, torch.rand(3))
 
 
+def test_random_numbers_go_on_behind_a_remainder():
+    model = Watched()
+
+    def closure():
+        model(torch.ones(50)).backward()
+
+    torch.manual_seed(0)
+    SignedSVRG(model.parameters(), 0.1).step([closure] * 3, sizes=[4, 4, 2])
+    after = torch.rand(3)
+    torch.manual_seed(0)
+    for _ in range(3):
+        closure()
+    assert torch.equal(after, torch.rand(3))
+
+
 def test_generators_of_gpus_are_replayed_too(monkeypatch):
     """There is none here, so it is made up: each drawn number moves its state."""
     from batchplus.optim.replay import RandomState
@@ -354,19 +370,23 @@ def test_autocast_around_the_step_is_as_autocast_in_the_closures(mode):
     assert largest_difference(*ends) == 0
 
 
-def scaler_step(optimizer, closures):
-    if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler"):  # one that works without a GPU
+def make_scaler():
+    """A GradScaler that is at work without a GPU."""
+    if hasattr(torch.amp, "GradScaler"):
         scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
         scaler.scale(torch.ones(1))
-        return scaler.step(optimizer, closures)
-    return optimizer.step(closures, grad_scaler=object())  # what GradScaler.step calls
+        return scaler
+    with mock.patch("torch.cuda.is_available", return_value=True):
+        scaler = torch.cuda.amp.GradScaler(init_scale=4.0)
+    scaler._lazy_init_scale_growth_tracker(torch.device("cpu"))
+    return scaler
 
 
 @pytest.mark.filterwarnings("ignore:GradScaler is going to stop")
 def test_a_grad_scaler_is_refused_before_anything_moves():
     problem = Parabolas([(3, 1), (0.5, -2)])
     with pytest.raises(TypeError, match="does not go with a GradScaler"):
-        scaler_step(SignedSVRG([problem.w], 0.1), problem.closures)
+        make_scaler().step(SignedSVRG([problem.w], 0.1), problem.closures)
     assert problem.w.item() == 2 and problem.calls == []
 
 
