@@ -1,0 +1,30 @@
+"""Values of a config as text, which is how runs are told apart."""
+
+from __future__ import annotations
+
+from batchplus.store import Json
+
+# Keys that do not decide a run's result.
+_INCIDENTAL = frozenset({"data_dir", "checkpoint_every", "out", "save_weights"})
+# Keys that older runs do not have, with the value that all runs had before.
+_YOUNGER = {"kernels": "aten", "kernels_revision": "1", "normalization": "batch", "cutout": "0", "mixup": "0",
+            "label_smoothing": "0", "average": "0"}
+
+
+def config_text(config: Json, key: str) -> str:
+    """A value of a config as text; empty when it is not set."""
+    if key == "kernels_revision" and config.get("kernels", "aten") == "aten":
+        return _YOUNGER[key]  # libtorch's kernels have no revisions
+    if key not in config:
+        return _YOUNGER.get(key, "")
+    value = config[key]
+    if isinstance(value, float):
+        text = repr(value)
+        return text[:-2] if text.endswith(".0") else text
+    return str(value)
+
+
+def result_config(config: Json) -> dict[str, str]:
+    """All that decides the result, as text."""
+    keys = (config.keys() | _YOUNGER.keys()) - _INCIDENTAL
+    return {key: config_text(config, key) for key in sorted(keys)}

@@ -1,0 +1,56 @@
+"""What a step of SignedSVRG is made of: which closures make steps, and the mean of their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import torch
+
+# One for each parameter; None where a closure does not use it.
+Gradients = list[Optional[torch.Tensor]]
+
+
+class StepPlan:
+    """Closures with their share of mu (`weights`), their cost in evaluations (`shares`), and how many make steps."""
+
+    def __init__(self, closures: Any, sizes: Optional[Sequence[int]]) -> None:
+        if closures is None or callable(closures):
+            raise TypeError("SignedSVRG.step takes a list of closures, one for each inner batch: optimizer.step([closure_1, "
+                            "closure_2]); OuterBatches groups the batches of a DataLoader")
+        self.closures: list[Callable[[], Any]] = list(closures)
+        if not self.closures or not all(callable(closure) for closure in self.closures):
+            raise TypeError(f"SignedSVRG.step got {len(self.closures)} closures, of which "
+                            f"{sum(callable(one) for one in self.closures)} can be called: it needs at least one, and all must")
+        counts = [1] * len(self.closures) if sizes is None else list(sizes)
+        if len(counts) != len(self.closures) or min(counts) < 1 or any(n != counts[0] for n in counts[:-1]) or \
+                counts[-1] > counts[0]:
+            raise ValueError(f"sizes are {counts} for {len(self.closures)} closures: every batch needs the same number of "
+                             "samples, but for the last one, which may have fewer")
+        self.weights = [n / sum(counts) for n in counts]
+        self.shares = [n / counts[0] for n in counts]
+        self.steps = sum(n == counts[0] for n in counts)
+
+
+class WeightedMean:
+    """A mean of gradients, summed in double. What no closure has a gradient of stays None."""
+
+    def __init__(self, count: int) -> None:
+        self._sums: Gradients = [None] * count
+
+    def add(self, weight: float, gradients: Gradients) -> None:
+        for place, gradient in enumerate(gradients):
+            if gradient is None:
+                continue
+            wide = gradient.to(_wide(gradient)) * weight
+            total = self._sums[place]
+            self._sums[place] = wide if total is None else total.add_(wide)
+
+    def take(self, like: list[torch.Tensor]) -> Gradients:
+        return [None if total is None else total.to(p.dtype) for total, p in zip(self._sums, like)]
+
+
+def _wide(tensor: torch.Tensor) -> torch.dtype:
+    if tensor.is_complex():
+        return torch.complex128
+    return torch.float32 if tensor.device.type == "mps" else torch.float64  # Apple's GPUs have no double

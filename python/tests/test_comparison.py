@@ -1,0 +1,226 @@
+"""compare() against the program's report of the same runs: --json, and the tables as CSV."""
+
+import csv
+import json
+import shutil
+
+import pytest
+from conftest import write_run
+
+import batchplus
+
+
+def rows_of(file):
+    with file.open(newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def close(ours, text):
+    """The program prints every digit; sums may round differently in the last one."""
+    return (text == "" and ours != ours) or ours == pytest.approx(float(text), rel=1e-12)
+
+
+def require_same_cells(comparison, file):
+    theirs = rows_of(file)
+    assert len(theirs) == len(comparison.cells) > 0
+    names = {"mean": "final_mean", "std": "final_std", "interval_low": "interval_low", "interval_high": "interval_high",
+             "best_mean": "best_mean", "best_std": "best_std", "published_mean": "published_mean",
+             "published_std": "published_std"}
+    for (_, ours), row in zip(comparison.cells.iterrows(), theirs):
+        for column in list(row)[: list(row).index("choice")]:
+            assert ours[column] == row[column]
+        assert [ours.n, ours.diverged, ours.missing] == [int(row[key]) for key in ("n", "diverged", "missing")]
+        assert ours.runs == row["runs"].split()
+        for name, theirs_name in names.items():
+            assert close(ours[name], row[theirs_name]), (name, ours[name], row[theirs_name])
+
+
+def formatted_p(p):
+    return "-" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def require_same_pairs(comparison, file, digits):
+    """This table is rounded for readers, so ours is rounded as well."""
+    theirs = rows_of(file)
+    assert len(theirs) == len(comparison.paired) > 0
+    for (_, ours), row in zip(comparison.paired.iterrows(), theirs):
+        assert f"{ours.a} − {ours.b}" == row["difference"]
+        assert float(row["mean"]) == pytest.approx(ours.difference, abs=0.501 * 10**-digits)
+        assert int(row["pairs"]) == ours.pairs
+        assert [formatted_p(ours.p), formatted_p(ours.p_holm)] == [row["p"], row["p (Holm)"]]
+        if ours["std"] > 0:
+            low, high = row["95 % interval"].split(" to ")
+            assert float(low) == pytest.approx(ours.interval_low, abs=0.501 * 10**-digits)
+            assert float(high) == pytest.approx(ours.interval_high, abs=0.501 * 10**-digits)
+        else:
+            assert row["95 % interval"] in ("-", "no spread")
+
+
+@pytest.mark.parametrize("quantity, digits", [("test_accuracy", 2), ("loss_gap", 4), ("mean_squared_gradient_norm", 2)])
+@pytest.mark.parametrize("below", ["", "runs"])
+def test_equals_the_report_of_a_sweep_and_of_its_runs_alone(call, sweep, tmp_path, quantity, digits, below):
+    call("report", sweep / below, "--out", tmp_path, "--tables", quantity, "--no-figures")
+    comparison = batchplus.compare(sweep / below, quantity)
+    require_same_cells(comparison, tmp_path / f"tables/cells-{quantity}.csv")
+    require_same_pairs(comparison, tmp_path / f"tables/{quantity}_paired.csv", digits)
+
+
+def test_equals_the_report_at_equal_training_loss(call, sweep, tmp_path):
+    printed = call("report", sweep, "--out", tmp_path, "--tables", "test_accuracy", "--at-loss", "0.8,0.4", "--no-figures")
+    comparison = batchplus.compare(sweep, at_loss=[0.8, 0.4])
+    require_same_pairs(comparison, tmp_path / "tables/at_loss_test_accuracy_paired.csv", 2)
+    cells = comparison.cells.set_index(["c", "training_loss"])
+    compared = 0
+    for cell in printed["cells"]:
+        for level in cell["at_loss"]:
+            ours = cells.loc[(cell["cell"]["c"], level["loss"])]
+            theirs = level.get("test_accuracy", {"n": 0})
+            assert ours.n == theirs["n"]
+            if ours.n:
+                assert close(ours["mean"], str(theirs["mean"])) and close(ours["std"], str(theirs["std"]))
+                compared += 1
+    assert compared == 19  # c = 4 never gets down to 0.4
+
+
+SPEC = """
+title = "A choice, a diverging rate and published numbers"
+[base]
+dataset = "synthetic"
+train_limit = 200
+test_limit = 100
+validation = 50
+inner_batch = 25
+epochs = 1
+repeats = 2
+[[axis]]
+name = "network"
+  [[axis.value]]
+  label = "small"
+  model = "mlp"
+[[axis]]
+name = "method"
+  [[axis.value]]
+  label = "BP"
+  method = "bp-svrg"
+  [[axis.value]]
+  label = "B"
+  method = "b-svrg"
+  [[axis.value]]
+  label = "wild"
+  method = "sgd"
+  lr = 1e12
+[choose]
+key = "lr"
+values = [0.01, 0.1]
+when = { method = "BP" }
+same_for = { method = "B" }
+by = "validation_accuracy"
+[published]
+"small/BP" = [50.5, 0.25]
+"""
+
+
+def test_equals_the_report_where_rates_are_chosen_and_runs_diverge(call, tmp_path):
+    spec, out = tmp_path / "spec.toml", tmp_path / "sweep"
+    spec.write_text(SPEC)
+    batchplus.sweep(spec, out=out, quiet=True)
+    printed = call("report", out, "--no-figures")
+    comparison = batchplus.compare(out)
+    require_same_cells(comparison, out / "report/tables/cells-test_accuracy.csv")
+    require_same_pairs(comparison, out / "report/tables/test_accuracy_paired.csv", 2)
+    assert comparison.cells.lr.tolist() == [cell.get("lr", "") for cell in printed["cells"]]
+    assert comparison.cells.diverged.tolist() == [0, 0, 2]
+    assert comparison.cells.published_mean.tolist()[0] == 50.5
+
+    assert list(comparison.notes) == printed["notes"]
+
+    # A run that is damaged, and one in the place of another, are left out of both.
+    one, two = (out / "runs" / id for id in comparison.cells.runs[0])
+    shutil.rmtree(two)
+    shutil.copytree(one, two)
+    (one / "config.toml").write_text("lr = 7\n")
+    printed = call("report", out, "--no-figures")
+    comparison = batchplus.compare(out)
+    require_same_cells(comparison, out / "report/tables/cells-test_accuracy.csv")
+    assert list(comparison.notes) == printed["notes"]
+    assert len(comparison.notes) == 2
+
+
+def test_copies_count_once_and_different_results_of_one_config_are_refused(tmp_path):
+    result = {"test_accuracy": 50.0, "weights_sha256": "a"}
+    write_run(tmp_path / "runs/a", result=result)
+    write_run(tmp_path / "runs/b", {"out": "elsewhere"}, result=result)
+    comparison = batchplus.compare(tmp_path / "runs")
+    assert comparison.cells.n.tolist() == [1]
+    assert comparison.notes == (f"{tmp_path}/runs/b has the config and the seed of {tmp_path}/runs/a, and counts once with it",)
+    write_run(tmp_path / "runs/c", result={**result, "weights_sha256": "b"})
+    with pytest.raises(batchplus.Error, match="different results"):
+        batchplus.compare(tmp_path / "runs")
+
+
+def test_other_data_under_one_name_is_noted_as_the_report_notes_it(call, tmp_path):
+    small = ["--dataset", "synthetic", "--train-limit", 100, "--test-limit", 50, "--inner-batch", 25, "--epochs", 1, "--quiet"]
+    for seed in (1, 2):
+        call("train", *small, "--seed", seed, "--out", tmp_path / f"runs/{seed}")
+    provenance = tmp_path / "runs/2/provenance.json"
+    content = json.loads(provenance.read_text())
+    assert content["inputs"]["train"] != "other"
+    content["inputs"]["train"] = "other"
+    provenance.write_text(json.dumps(content))
+    printed = call("report", tmp_path / "runs", "--no-figures")
+    assert list(batchplus.compare(tmp_path / "runs").notes) == printed["notes"] != []
+
+
+def test_gaps_at_the_end_are_over_all_samples(tmp_path):
+    """What was measured may be of some of them."""
+    write_run(tmp_path / "a", result={"test_loss": 2.0, "train_loss": 1.5, "loss_gap": {"value": 0.9}})
+    assert batchplus.compare(tmp_path, "loss_gap").cells["mean"].tolist() == [0.5]
+
+
+def test_a_value_with_fewer_diverged_runs_is_chosen_before_a_better_one(call, tmp_path):
+    runs = []
+    for lr, seed, state, accuracy in ((0.1, 1, "done", 50.0), (0.1, 2, "done", 52.0), (0.2, 1, "done", 90.0),
+                                      (0.2, 2, "diverged", None), (0.3, 1, "done", 51.0), (0.3, 2, "done", 51.0)):
+        id = f"{lr}-{seed}"
+        write_run(tmp_path / "runs" / id, {"lr": lr, "seed": seed}, status=state, result={"test_accuracy": accuracy})
+        runs.append({"id": id, "seed": seed, "cell": {"method": "SGD"}, "choice": str(lr), "decided_by": {"method": "SGD"}})
+    (tmp_path / "sweep.json").write_text(json.dumps({
+        "format_version": 1, "name": "n", "title": "t", "scale": "full", "note": "", "set": [],
+        "choice": {"key": "lr", "by": "test_accuracy"}, "axes": [{"name": "method", "labels": ["SGD"]}], "runs": runs,
+        "report": {"tables": ["test_accuracy"], "curves": ["test_accuracy"], "x": "epochs", "smooth": 1}, "published": []}))
+    comparison = batchplus.compare(tmp_path)
+    assert comparison.cells[["lr", "mean"]].values.tolist() == [["0.1", 51.0]]
+    printed = call("report", tmp_path, "--no-figures")
+    assert [cell["lr"] for cell in printed["cells"]] == ["0.1"]
+    assert list(comparison.notes) == printed["notes"] == ["SGD: lr 0.1 and 0.3 did equally well, and the first counts"]
+
+
+def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
+    for place, lr in enumerate([10.0, 2.0, 0.5]):
+        write_run(tmp_path / f"{place}", {"lr": lr, "normalize": f"{'0.5,' * 8}{place}"}, result={"test_accuracy": 1.0})
+    cells = batchplus.compare(tmp_path).cells
+    assert cells.columns[0] == "lr" and cells.lr.tolist() == ["0.5", "2", "10"]
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ({"quantity": "test_acuracy"}, "one of: .*test_accuracy"),
+    ({"at_loss": 0.4}, "metric group gaps"),
+    ({"at_loss": [-1]}, "greater than zero"),
+])
+def test_what_cannot_be_compared_is_refused(tmp_path, arguments, words):
+    write_run(tmp_path / "a", result={"test_accuracy": 1.0})
+    with pytest.raises(batchplus.Error, match=words):
+        batchplus.compare(tmp_path, **arguments)
+
+
+def test_a_sweep_that_cannot_be_read_is_named(tmp_path):
+    for content in ("{", "[]", json.dumps({"format_version": 1})):
+        (tmp_path / "sweep.json").write_text(content)
+        with pytest.raises(batchplus.Error, match="sweep.json"):
+            batchplus.compare(tmp_path)
+
+
+def test_runs_that_have_not_finished_are_missing(tmp_path):
+    write_run(tmp_path / "a", status="running")
+    with pytest.raises(batchplus.Error, match="no run has finished"):
+        batchplus.compare(tmp_path)
