@@ -246,18 +246,17 @@ TEST(Report, NamesRunsThatWereGivenSomethingElse) {
                   ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
 }
 
-TEST(Report, ReplacesAnEarlierReportAndNothingElse) {
+TEST(Report, NeedsAPlaceThatIsItsOwn) {
   Methods methods;
-  const fs::path out = methods.scratch / "out";
-  write_report(methods.comparison, out, /*has_figures=*/false);
-  write_file_atomically(out / "tables" / "old.csv", "of an earlier report");
-  write_report(methods.comparison, out, /*has_figures=*/false);
-  EXPECT_FALSE(fs::exists(out / "tables" / "old.csv"));
   const fs::path other = methods.scratch / "paper";
   fs::create_directories(other / "figures");
   write_file_atomically(other / "figures" / "mine.svg", "<svg/>");
+  expect_error([&] { write_report(methods.comparison, other); }, {"not a report", "figures"});
+  // A page that was copied there makes it no report.
+  write_report(methods.comparison, methods.scratch / "out", /*has_figures=*/false);
+  fs::copy_file(methods.scratch / "out" / "index.html", other / "index.html");
   expect_error([&] { write_report(methods.comparison, other); }, {"not a report"});
-  EXPECT_TRUE(fs::exists(other / "figures" / "mine.svg"));
+  EXPECT_EQ(read_file(other / "figures" / "mine.svg"), "<svg/>");
 }
 
 TEST(Report, NeedsAFinishedRunAndKnownQuantities) {
