@@ -106,12 +106,14 @@ std::vector<Table> make_tables(const Comparison& comparison, const std::vector<C
 
 std::string make_markdown(const ReportContent& content, const std::vector<std::string>& figures) {
   const Comparison& comparison = content.comparison;
-  std::string text = fmt::format("# {}\n\n", comparison.title);
+  std::string text = fmt::format("# {}\n\n", escape_markdown(comparison.title));
   if (!comparison.scale_note.empty()) {
-    text += fmt::format("Scale **{}**: {}\n\n", comparison.scale, comparison.scale_note);
+    text += fmt::format("Scale **{}**: {}\n\n", escape_markdown(comparison.scale),
+                        escape_markdown(comparison.scale_note));
   }
   text += fmt::format("Runs: {}. Made {}.\n\n", describe_runs(comparison), content.made);
-  for (const std::string& note : comparison.notes) text += fmt::format("Note: {}.\n\n", note);
+  for (const std::string& note : comparison.notes)
+    text += fmt::format("Note: {}.\n\n", escape_markdown(note));
   for (const Table& table : content.tables) text += to_markdown(table, "index.html") + "\n";
   for (const std::string& name : figures) text += fmt::format("![{}](figures/{}.svg)\n\n", name, name);
   return text;

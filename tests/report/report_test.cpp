@@ -170,7 +170,7 @@ TEST(Table, IsWrittenInEveryFormat) {
             "              paper 3\n"
             "\n50 %\n");
   EXPECT_THAT(to_markdown(table, "index.html"),
-              HasSubstr("| network & co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
+              HasSubstr("| network &amp; co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
                         "2](index.html#cell-0)**<br>paper 3 |"));
   const std::string latex = to_latex(table);
   EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lr}\n\\toprule\n  network \\& co & x|y \\\\\n\\midrule\n"));
@@ -257,6 +257,17 @@ TEST(Report, NeedsAPlaceThatIsItsOwn) {
   fs::copy_file(methods.scratch / "out" / "index.html", other / "index.html");
   expect_error([&] { write_report(methods.comparison, other); }, {"not a report"});
   EXPECT_EQ(read_file(other / "figures" / "mine.svg"), "<svg/>");
+}
+
+TEST(Report, EscapesItsTitleInMarkdown) {
+  Methods methods;
+  methods.comparison.title = "a_b *c* <img src=x> [link](y) `z` & more";
+  methods.comparison.notes = {"run_1 is <b>"};
+  write_report(methods.comparison, methods.scratch / "out", /*has_figures=*/false);
+  const std::string text = read_file(methods.scratch / "out" / "report.md");
+  EXPECT_TRUE(text.starts_with("# a\\_b \\*c\\* &lt;img src=x> \\[link\\](y) \\`z\\` &amp; more\n"))
+      << text.substr(0, 80);
+  EXPECT_THAT(text, HasSubstr("Note: run\\_1 is &lt;b>."));
 }
 
 TEST(Report, NeedsAFinishedRunAndKnownQuantities) {
