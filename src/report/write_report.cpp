@@ -166,13 +166,16 @@ Json at_loss_json(const Comparison& comparison, const ComparedCell& cell) {
       const Summary summary = summarize(values_at_loss(cell, name, level).values);
       if (summary.n > 0) row[name] = summary_json(summary);
     }
-    Json never = Json::array();
+    for (const char* reason : {"never", "below_from_the_start", "not_recorded"}) row[reason] = Json::array();
     for (const ComparedRun& run : cell.runs) {
       if (!run.is_done()) continue;
-      const AtLoss at = value_at_loss(*run.record, kEvaluations, level);
-      if (at.outcome == AtLoss::Outcome::kNever) never.push_back(run.id);
+      switch (value_at_loss(*run.record, kEvaluations, level).outcome) {
+        case AtLoss::Outcome::kReached: break;
+        case AtLoss::Outcome::kNever: row["never"].push_back(run.id); break;
+        case AtLoss::Outcome::kBelowFromTheStart: row["below_from_the_start"].push_back(run.id); break;
+        case AtLoss::Outcome::kNotRecorded: row["not_recorded"].push_back(run.id); break;
+      }
     }
-    row["never"] = std::move(never);
     levels.push_back(std::move(row));
   }
   return levels;
