@@ -119,16 +119,21 @@ std::vector<std::string> command_line(const Sweep& sweep, SweepRequest request, 
 
 void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptions& options) {
   SweepScreen screen(can_redraw(STDERR_FILENO) ? columns_of(STDERR_FILENO) : 0);
-  run_workers(
-      sweep, {command.workers, options.threads},
-      [&](const std::vector<int>& cores) {
-        auto line = command_line(sweep, command.request, options, static_cast<int>(cores.size()));
-        line.insert(line.end(), {"--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
-        return line;
-      },
-      [&](const SweepTally& tally) {
-        if (!options.is_quiet) tell("{}", screen.picture(tally));
-      });
+  run_workers(sweep, {command.workers, options.threads},
+              [&](const std::vector<int>& cores) {
+                auto line = command_line(sweep, command.request, options, static_cast<int>(cores.size()));
+                line.insert(line.end(), {"--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
+                return line;
+              },
+              {.show =
+                   [&](const SweepTally& tally) {
+                     if (!options.is_quiet) tell("{}", screen.picture(tally));
+                   },
+               .tell =
+                   [&](const std::string& news) {
+                     tell("batchplus: {}\n", news);
+                     screen.leave_picture();
+                   }});
 }
 
 void report_failures(const Sweep& sweep) {

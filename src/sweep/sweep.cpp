@@ -62,13 +62,10 @@ SweepTally tally(const Sweep& sweep) {
     const SweepState state = state_of(sweep.directory, row.run.id);
     ++result.counts[state];
     result.total += cost;
-    if (state == SweepState::kRunning) {
-      const double share = progress_of(sweep.directory, row.run.id);
-      result.done += share * cost;
-      result.running.emplace_back(describe(row.run), share);
-    } else if (!is_open(state)) {
-      result.done += cost;
-    }
+    // A run that was cut short goes on near where it was.
+    const double share = is_open(state) ? progress_of(sweep.directory, row.run.id) : 1;
+    result.done += share * cost;
+    if (state == SweepState::kRunning) result.running.emplace_back(describe(row.run), share);
   }
   return result;
 }
