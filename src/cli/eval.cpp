@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
@@ -51,6 +52,17 @@ void print_result(const EvalCommand& command, const RunConfig& config, const Con
     fmt::print("Confusion matrix: {0}/confusion.csv and {0}/confusion.png\n", command.out);
 }
 
+/// Of outputs that are not finite there is no class that they say.
+void require_finite_loss(const EvalCommand& command, const Evaluation& evaluation) {
+  if (std::isfinite(evaluation.loss)) return;
+  throw Error("the network's outputs are not finite",
+              {command.weights,
+               fmt::format("loss {} over {} samples", evaluation.loss, format_count(evaluation.samples)),
+               "its weights are finite but too large: take weights from before, and check {model} and "
+               "{normalize}"},
+              Error::kFailure);
+}
+
 Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) {
   Json result = {{"samples", detailed.overall.samples},
                  {"loss", detailed.overall.loss},
@@ -83,6 +95,7 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const ImageView& view = command.split == "test" ? views.test : views.train;
   const Samples samples = samples_of(view, data.normalization, device, model.memory_format);
   const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
+  require_finite_loss(command, detailed.overall);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
   const Json result = to_json(detailed, matrix);
   if (!command.out.empty()) write_files(command, config, matrix, result);

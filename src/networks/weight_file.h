@@ -15,7 +15,8 @@ StateDictFile read_weight_file(const std::filesystem::path& path);
 StateDict to_tensors(StateDictFile file);
 StateDict read_weights(const std::filesystem::path& path);
 
-/// Copies the file's tensors into the module as load_state_dict does. `where` names the file.
+/// Copies the file's tensors into the module as load_state_dict does. `where` names the file. An Error when
+/// one of them is not finite.
 void load_weights(torch::nn::Module& module, StateDictFile file, const std::string& where);
 
 /// The bytes of a file that torch.load returns as an OrderedDict of tensors, `weights_only` included.

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "formats/png_image.h"
+#include "networks/weight_file.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include "util/file.h"
@@ -74,6 +77,30 @@ TEST(Eval, RefusesWeightsOfAnotherNetworkAndListsTheKeys) {
   EXPECT_THAT(other.output, HasSubstr("unexpected conv2.weight, bn2.weight, bn2.bias and 13 more"));
   EXPECT_EQ(eval((scratch / "none.pt").string(), "smallcnn").exit_code, 2);
   EXPECT_EQ(eval(weights, "smallcn").exit_code, 2);
+}
+
+TEST(Eval, OfWeightsThatGiveNoNumbersFails) {
+  const Scratch scratch;
+  const std::string file = (scratch / "w.pt").string();
+  train(file);
+  const auto eval_with = [&](double value) {
+    StateDict state = read_weights(file);
+    for (auto& [name, tensor] : state) {
+      if (name == "fc2.weight" || name == "fc1.weight") tensor.fill_(value);
+    }
+    write_weights(scratch / "changed.pt", state);
+    return batchplus({"eval", "--weights", scratch / "changed.pt", "--model", "smallcnn", "--dataset",
+                      "synthetic", "--test-limit", "300", "--out", scratch / "out"});
+  };
+  const ProcessResult nan = eval_with(std::nan(""));
+  EXPECT_EQ(nan.exit_code, 2) << "the input is bad";
+  EXPECT_THAT(nan.output, HasSubstr("weights are NaN or infinite"));
+  EXPECT_THAT(nan.output, HasSubstr("fc1.weight"));
+  const ProcessResult large = eval_with(3e38);
+  EXPECT_EQ(large.exit_code, 1) << "the input is fine, and nothing comes of it" << large.output;
+  EXPECT_THAT(large.output, HasSubstr("outputs are not finite"));
+  EXPECT_THAT(large.output, HasSubstr("over 300 samples"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "out" / "eval.json"));
 }
 
 TEST(Models, ShowListsTheLayersOfANetworkWithItsSettings) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -93,6 +94,23 @@ TEST(LoadWeights, PassesOverWhatTheNetworkDoesNotNeed) {
   std::erase_if(file.tensors,
                 [](const StoredTensor& tensor) { return tensor.name == "bn1.num_batches_tracked"; });
   EXPECT_NO_THROW(load_weights(*module, file, "w.pt"));
+}
+
+TEST(LoadWeights, RefusesWhatIsNotFinite) {
+  const Scratch scratch;
+  const auto damaged = network();
+  {
+    const torch::NoGradGuard no_grad;
+    damaged->named_parameters()["fc1.bias"][1] = std::nan("");
+    damaged->named_buffers()["bn1.running_var"].fill_(INFINITY);
+  }
+  write_weights(scratch / "w.pt", state_dict(*damaged));
+  const auto module = network();
+  const std::string before = weights_sha256(state_dict(*module));
+  expect_error(
+      [&] { load_weights(*module, read_weight_file(scratch / "w.pt"), "w.pt"); },
+      {"NaN or infinite", "w.pt", "2 of 2 values of bn1.running_var, 1 of 4 values of fc1.bias", "diverged"});
+  EXPECT_EQ(weights_sha256(state_dict(*module)), before);
 }
 
 TEST(WriteWeights, ReadsBackTheSameBits) {
