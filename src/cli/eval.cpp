@@ -11,6 +11,7 @@
 #include "run/run_data.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/standard_streams.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -87,6 +88,7 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const Dataset dataset = load_dataset(config, info);
   const DataPlan data = resolve_data(config, describe(info, dataset));
   const Model model = build_network(network);
+  const std::string note = note_on_weights(weights);
   load_weights(*model.module, std::move(weights), command.weights);
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
@@ -97,13 +99,15 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
   require_finite_loss(command, detailed.overall);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
-  const Json result = to_json(detailed, matrix);
+  Json result = to_json(detailed, matrix);
+  result["notes"] = note.empty() ? Json::array() : Json::array({note});
   if (!command.out.empty()) write_files(command, config, matrix, result);
   if (options.is_json) {
     fmt::print("{}\n", result.dump());
   } else {
     print_result(command, config, matrix, result);
   }
+  if (!note.empty()) tell("note: {}\n", note);
   return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "formats/stored_tensor.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -134,6 +136,16 @@ void load_weights(torch::nn::Module& module, StateDictFile file, const std::stri
   const StateDict state = to_tensors(std::move(file));
   require_finite(state, where);
   load_state_dict(module, state, where, unknown);
+}
+
+std::string note_on_weights(const StateDictFile& file) {
+  const bool has_average = std::any_of(file.tensors.begin(), file.tensors.end(), [](const auto& tensor) {
+    return tensor.name.starts_with(fmt::format("{}average.", kReservedPrefix));
+  });
+  if (!has_average) return "";
+  return "the weights of this checkpoint are those of training, not their average, which its run evaluates "
+         "and "
+         "leaves in weights.pt";
 }
 
 std::string encode_weights(const StateDict& state) {

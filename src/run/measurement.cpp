@@ -194,6 +194,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const DatasetViews views = make_views(dataset, plan.views);
   const Json inputs = digest_inputs(views, "");
   std::vector<std::string> notes;
+  if (std::string note = note_on_weights(weights); !note.empty()) notes.push_back(std::move(note));
   require_samples_of_run(config, request, inputs, notes);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());

@@ -103,6 +103,32 @@ TEST(Eval, OfWeightsThatGiveNoNumbersFails) {
   EXPECT_FALSE(std::filesystem::exists(scratch / "out" / "eval.json"));
 }
 
+TEST(Eval, NotesThatACheckpointHasNotTheAverage) {
+  const Scratch scratch;
+  const auto train_once = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"train", "--model", "mlp", "--train-limit", "320", "--test-limit", "100", "--epochs", "1"});
+    return batchplus(more);
+  };
+  EXPECT_EQ(train_once({"--average", "0.9", "--out", scratch / "run", "--quiet"}).exit_code, 0);
+  const auto eval = [&](const std::string& file) {
+    return batchplus({"eval", "--weights", scratch / "run" / file, "--model", "mlp", "--dataset", "synthetic",
+                      "--test-limit", "100"});
+  };
+  EXPECT_THAT(eval("checkpoint.pt").output,
+              HasSubstr("note: the weights of this checkpoint are those of training, "
+                        "not their average"));
+  EXPECT_THAT(eval("weights.pt").output, ::testing::Not(HasSubstr("note")));
+  const std::string checkpoint = scratch / "run" / "checkpoint.pt";
+  EXPECT_THAT(train_once({"--init", checkpoint, "--out", scratch / "next"}).output,
+              HasSubstr("not their average"));
+  EXPECT_THAT(read_file(scratch / "next" / "provenance.json"), HasSubstr("init_note"));
+  const ProcessResult measured =
+      batchplus({"measure", "--weights", checkpoint, "--model", "mlp", "--dataset", "synthetic",
+                 "--train-limit", "320", "--test-limit", "100", "--quantities", "gaps", "--quiet", "--json"});
+  EXPECT_THAT(json::parse(measured.output)["notes"].dump(), HasSubstr("not their average"));
+}
+
 TEST(Models, ShowListsTheLayersOfANetworkWithItsSettings) {
   const ProcessResult process = batchplus({"models", "show", "resnet20:depth=8", "--classes", "7", "--json"});
   ASSERT_EQ(process.exit_code, 0) << process.output;

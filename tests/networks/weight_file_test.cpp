@@ -113,6 +113,17 @@ TEST(LoadWeights, RefusesWhatIsNotFinite) {
   EXPECT_EQ(weights_sha256(state_dict(*module)), before);
 }
 
+TEST(LoadWeights, NotesThatACheckpointHasAnAverageBesideItsWeights) {
+  const Scratch scratch;
+  StateDict state = state_dict(*network());
+  state.emplace_back("batchplus.method.momentum", torch::zeros({2}));
+  write_weights(scratch / "w.pt", state);
+  EXPECT_EQ(note_on_weights(read_weight_file(scratch / "w.pt")), "");
+  state.emplace_back("batchplus.average.weights", torch::zeros({2}));
+  write_weights(scratch / "w.pt", state);
+  EXPECT_NE(note_on_weights(read_weight_file(scratch / "w.pt")).find("not their average"), std::string::npos);
+}
+
 TEST(WriteWeights, ReadsBackTheSameBits) {
   const Scratch scratch;
   const auto written = network();
