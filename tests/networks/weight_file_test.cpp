@@ -70,6 +70,17 @@ TEST(ReadWeights, RebuildsViewsOfALargerStorage) {
   EXPECT_EQ(find(state, "scalar").item<float>(), 2.5F);
 }
 
+// As torch.tensor(2.5).expand(2, 3) is saved: a single element, in strides of nothing.
+TEST(ReadWeights, RepeatsTheElementOfAnExpandedTensor) {
+  const float element = 2.5F;
+  const StateDict state =
+      to_tensors({.storages = {{"0", std::string(reinterpret_cast<const char*>(&element), sizeof element)}},
+                  .tensors = {{.name = "expanded", .storage = "0", .sizes = {2, 3}, .strides = {0, 0}}},
+                  .unknown = {}});
+  EXPECT_TRUE(find(state, "expanded").equal(torch::full({2, 3}, 2.5)));
+  EXPECT_TRUE(find(state, "expanded").is_contiguous());
+}
+
 TEST(ReadWeights, RefusesAWholeModelWithoutRunningIt) {
   expect_error([] { read_weights(fixture("whole_model.pt")); }, {"state_dict"});
 }
