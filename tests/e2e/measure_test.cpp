@@ -313,6 +313,20 @@ TEST(Measure, RefusesBadInputWithAReason) {
   EXPECT_THAT(nothing.output, HasSubstr("nowhere"));
 }
 
+TEST(Measure, OfARunWithoutResultNamesTheCheckpointThatItHas) {
+  const Scratch scratch;
+  const auto measure = [&] { return batchplus({"measure", scratch / "run"}).output; };
+  const ProcessResult diverged = train({"--out", scratch / "run", "--lr", "1e30"});
+  EXPECT_NE(diverged.exit_code, 2) << diverged.output;
+  EXPECT_THAT(measure(), HasSubstr("the run is diverged"));
+  EXPECT_EQ(measure().find("checkpoint.pt") != std::string::npos,
+            std::filesystem::exists(scratch / "run" / "checkpoint.pt"));
+  std::filesystem::remove(scratch / "run" / "checkpoint.pt");
+  EXPECT_THAT(measure(), ::testing::Not(HasSubstr("checkpoint")));
+  write_file_atomically(scratch / "run" / "checkpoint.pt", "");
+  EXPECT_THAT(measure(), HasSubstr("--weights " + (scratch / "run" / "checkpoint.pt").string()));
+}
+
 // What a config cannot measure is found before the first step, not after the first epoch.
 TEST(Metrics, ThatCannotBeMeasuredStopARunBeforeItBegins) {
   const Scratch scratch;
