@@ -217,8 +217,24 @@ void require_losses(const Sweep& sweep) {
   }
 }
 
+/// An Error when an option was given beside one that makes it change nothing.
+void require_effect(const SweepCommand& command) {
+  const auto refuse = [](const char* key, int64_t value, const char* beside) {
+    throw Error(fmt::format("with {} the option changes nothing", beside),
+                {key, std::to_string(value), "leave one of them out"});
+  };
+  const char* alone = nullptr;
+  if (command.index >= 0) alone = "--index";
+  if (command.is_slurm) alone = "--slurm";
+  if (command.is_dry_run) alone = "--dry-run";
+  if (command.workers > 0 && alone != nullptr) refuse("workers", command.workers, alone);
+  const bool has_more = command.is_slurm || command.is_dry_run;
+  if (command.index >= 0 && has_more) refuse("index", command.index, alone);
+}
+
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const bool is_worker = !command.worker_cores.empty();
+  require_effect(command);
   if (is_worker) pin_to(parse_cores(command.worker_cores));
   const Sweep sweep = open_sweep(command.request);
   require_quantities(sweep.spec.report, command.request.spec);

@@ -269,6 +269,24 @@ TEST(Sweep, SaysWhichSignalEndsWorkersAndGivesUp) {
   EXPECT_THAT(status.output, HasSubstr("1 interrupted, 5 waiting"));
 }
 
+TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
+  const Scratch scratch;
+  const std::vector<std::string> sweep = {"sweep", write_spec(scratch), "--out", scratch / "s"};
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--index", "0", "--workers", "2"},
+                                               {"--dry-run", "--workers", "2"},
+                                               {"--dry-run", "--index", "0"}}) {
+    const ProcessResult refused = batchplus(with_options(sweep, more));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.output, HasSubstr("the option changes nothing"));
+  }
+  make_directories(scratch / "s");
+  write_file_atomically(scratch / "s" / "sweep.json", "{\"mine\": 1}");
+  const ProcessResult foreign = batchplus(sweep);
+  EXPECT_EQ(foreign.exit_code, 2);
+  EXPECT_THAT(foreign.output, HasSubstr("not the description of a sweep"));
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
+}
+
 TEST(Sweep, NotesAFailureAndTriesItAgainOnlyWhenAsked) {
   const Scratch scratch;
   fs::create_directories(scratch / "data");
