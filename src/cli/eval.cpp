@@ -9,6 +9,7 @@
 #include "objective/evaluate.h"
 #include "report/confusion_matrix.h"
 #include "run/run_data.h"
+#include "store/own_files.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/standard_streams.h"
@@ -27,10 +28,14 @@ struct EvalCommand {
   ConfigOverrides overrides;
 };
 
+const OwnFiles kOwnFiles = {.kind = "evaluation",
+                            .json = "eval.json",
+                            .keys = {"samples", "accuracy", "class_accuracy"},
+                            .others = {"confusion.csv", "confusion.png"}};
+
 void write_files(const EvalCommand& command, const RunConfig& config, const ConfusionMatrix& matrix,
                  const Json& result) {
   const fs::path folder = command.out;
-  make_directories(folder);
   const std::string title = fmt::format("{} on {} ({}): {:.2f} %", config.model, config.dataset,
                                         command.split, result["accuracy"].get<double>());
   write_file_atomically(folder / "confusion.csv", to_csv(matrix));
@@ -84,6 +89,7 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   command.overrides.apply(config);
   const DatasetInfo info = find_dataset(config.dataset);
   const NetworkPlan network = resolve_network(config, info);
+  if (!command.out.empty()) require_free_for(kOwnFiles, command.out);
   StateDictFile weights = read_weight_file(command.weights);
   const Dataset dataset = load_dataset(config, info);
   const DataPlan data = resolve_data(config, describe(info, dataset));

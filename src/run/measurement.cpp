@@ -13,6 +13,7 @@
 #include "run/implicit_training.h"
 #include "run/run_data.h"
 #include "run/unread_keys.h"
+#include "store/own_files.h"
 #include "store/run_directory.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -47,24 +48,10 @@ constexpr const char* kNumbers = "measure.json";
 constexpr const char* kSampleTable = "sample_norms.csv";
 constexpr const char* kLayerTable = "layer_norms.csv";
 
-/// Whether measure.json is what this program wrote: it has notes and the seconds that it took.
-bool holds_measurement(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / kNumbers)) return false;
-  const Json json = Json::parse(read_file(folder / kNumbers), nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.contains("notes") && json.contains("seconds");
-}
-
-/// Before anything is measured: hours of it are not lost to a file that cannot be replaced.
-void require_free_for_files(const std::filesystem::path& folder) {
-  make_directories(folder);
-  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) {
-    require_replaceable(folder / file, "");
-    if (std::filesystem::exists(folder / file) && !holds_measurement(folder)) {
-      throw Error("the file is not of an earlier measurement",
-                  {"out", (folder / file).string(), "name an empty folder, or one that holds a measurement"});
-    }
-  }
-}
+const OwnFiles kOwnFiles = {.kind = "measurement",
+                            .json = kNumbers,
+                            .keys = {"notes", "seconds"},
+                            .others = {kSampleTable, kLayerTable}};
 
 /// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
@@ -171,7 +158,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const bool has_penalties =
       std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end();
   require_read(config, request, groups);
-  if (!request.out.empty()) require_free_for_files(request.out);
+  if (!request.out.empty()) require_free_for(kOwnFiles, request.out);
   StateDictFile weights = read_weight_file(request.weights);
   const std::string weights_hash = weights_sha256(to_tensors(weights));
   if (!request.run.empty()) {

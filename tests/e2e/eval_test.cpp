@@ -129,6 +129,25 @@ TEST(Eval, NotesThatACheckpointHasNotTheAverage) {
   EXPECT_THAT(json::parse(measured.output)["notes"].dump(), HasSubstr("not their average"));
 }
 
+TEST(Eval, ReplacesAnEarlierEvaluationAndNothingElse) {
+  const Scratch scratch;
+  const std::string weights = (scratch / "w.pt").string();
+  train(weights);
+  const auto eval = [&] {
+    return batchplus({"eval", "--weights", weights, "--model", "smallcnn", "--dataset", "synthetic",
+                      "--test-limit", "300", "--out", scratch / "out"});
+  };
+  make_directories(scratch / "out");
+  write_file_atomically(scratch / "out" / "confusion.csv", "mine");
+  const ProcessResult refused = eval();
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("not of an earlier evaluation"));
+  EXPECT_EQ(read_file(scratch / "out" / "confusion.csv"), "mine");
+  std::filesystem::remove(scratch / "out" / "confusion.csv");
+  EXPECT_EQ(eval().exit_code, 0);
+  EXPECT_EQ(eval().exit_code, 0) << "its own files it replaces";
+}
+
 TEST(Models, ShowListsTheLayersOfANetworkWithItsSettings) {
   const ProcessResult process = batchplus({"models", "show", "resnet20:depth=8", "--classes", "7", "--json"});
   ASSERT_EQ(process.exit_code, 0) << process.output;
