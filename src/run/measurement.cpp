@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "config/config_fields.h"
@@ -97,13 +98,27 @@ Json subject_of(const RunConfig& config, const MeasureRequest& request, const st
   return subject;
 }
 
-/// What to do about an option that says how the weights are trained and changes nothing about these groups of
-/// quantities; empty when it counts. Most enter the implicit penalties alone.
+/// What to do about an option that changes nothing about these groups of quantities; empty when it counts.
+/// Most that say how the weights are trained enter the implicit penalties alone.
 std::string hint_for(const std::string& key, const RunConfig& config,
                      const std::vector<std::string>& groups) {
   const auto has = [&](const char* group) {
     return std::find(groups.begin(), groups.end(), group) != groups.end();
   };
+  static const std::map<std::string, std::set<std::string>> kOfGroups = {
+      {"sharpness_sigma", {"sharpness"}},
+      {"sharpness_eta", {"sharpness"}},
+      {"sharpness_draws", {"sharpness"}},
+      {"trace_draws", {"hessian"}},
+      {"pl_constant", {"bound"}},
+      {"hessian_eigenvalues", {"hessian", "sharpness"}},
+      {"hessian_products", {"hessian", "sharpness"}}};
+  if (const auto readers = kOfGroups.find(key); readers != kOfGroups.end()) {
+    const bool is_read = std::any_of(groups.begin(), groups.end(), [&](const std::string& group) {
+      return readers->second.contains(group);
+    });
+    return is_read ? "" : fmt::format("leave it out, or measure {} too", *readers->second.begin());
+  }
   static const std::set<std::string> kOfTraining = {"method",      "coefficient", "update_rule", "momentum",
                                                     "outer_batch", "lr",          "inner_batch"};
   if (!kOfTraining.contains(key)) return "";

@@ -305,6 +305,8 @@ TEST(Measure, RefusesBadInputWithAReason) {
   expect_refused({"--metrics-batchnorm", "train"}, "not defined in training mode");
   expect_refused({"--weights", scratch / "missing.pt"}, "missing.pt");
   expect_refused({"--trace-draws", "1"}, "two or more");
+  expect_refused({"--quantities", "gaps", "--sharpness-eta", "0.1"}, "measure sharpness too");
+  expect_refused({"--quantities", "sharpness", "--trace-draws", "3"}, "measure hessian too");
   std::filesystem::remove(scratch / "run" / "weights.pt");
   expect_refused({}, "no final weights");
   expect_refused({}, "train --resume --out " + (scratch / "run").string());
