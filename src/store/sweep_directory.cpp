@@ -60,7 +60,8 @@ SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (!fs::exists(layout.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(layout.root);
   if (word == "diverged") return SweepState::kDiverged;
-  if (word == "done") return SweepState::kDone;
+  // Going on with a run makes records good that were lost.
+  if (word == "done" && has_records(layout)) return SweepState::kDone;
   return is_held(directory, id) ? SweepState::kRunning : SweepState::kInterrupted;
 }
 

@@ -39,7 +39,8 @@ inline constexpr std::array kSweepStates = {
 bool is_open(SweepState state);
 std::string to_string(SweepState state);
 
-/// From files and locks. A run whose worker was killed is interrupted, whatever its last status says.
+/// From files and locks. A run whose worker was killed is interrupted, whatever its last status says, and so
+/// is a finished one that has lost its records.
 SweepState state_of(const SweepDirectory& directory, const std::string& id);
 
 /// The share of a running run that is done, as last noted.

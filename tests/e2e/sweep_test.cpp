@@ -287,6 +287,18 @@ TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
 }
 
+TEST(Sweep, MakesLostRecordsGood) {
+  const Scratch scratch;
+  const std::vector<std::string> sweep = {"sweep",    write_spec(scratch), "--out", scratch / "s", "--set",
+                                          "epochs=1", "--threads",         "1",     "--quiet",     "--json"};
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  const fs::path records = fs::directory_iterator(scratch / "s" / "runs")->path() / "metrics.jsonl";
+  const std::string before = read_file(records);
+  fs::remove(records);
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  EXPECT_EQ(read_file(records), before);
+}
+
 TEST(Sweep, NotesAFailureAndTriesItAgainOnlyWhenAsked) {
   const Scratch scratch;
   fs::create_directories(scratch / "data");

@@ -28,5 +28,20 @@ TEST(SweepDirectory, ARunThatNobodyHoldsIsInterruptedWhateverItsStatusSays) {
   EXPECT_EQ(state_of(sweep, "a"), SweepState::kRunning) << "a worker is about to go on with it";
 }
 
+TEST(SweepDirectory, AFinishedRunWithoutItsRecordsIsNotDone) {
+  const Scratch scratch;
+  const SweepDirectory sweep{scratch / "s"};
+  sweep.create();
+  {
+    RunWriter writer(sweep.run("a"), "seed = 1\n", Json::object());
+    writer.record({{"epoch", 1}});
+    writer.set_status("done", Json::object());
+  }
+  EXPECT_EQ(state_of(sweep, "a"), SweepState::kDone);
+  std::filesystem::remove(RunLayout{sweep.run("a")}.metrics());
+  EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted);
+  EXPECT_TRUE(is_open(state_of(sweep, "a"))) << "a worker goes on with it";
+}
+
 }  // namespace
 }  // namespace batchplus
