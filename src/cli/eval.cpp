@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
@@ -8,8 +9,10 @@
 #include "objective/evaluate.h"
 #include "report/confusion_matrix.h"
 #include "run/run_data.h"
+#include "store/own_files.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/standard_streams.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -25,10 +28,14 @@ struct EvalCommand {
   ConfigOverrides overrides;
 };
 
+const OwnFiles kOwnFiles = {.kind = "evaluation",
+                            .json = "eval.json",
+                            .keys = {"samples", "accuracy", "class_accuracy"},
+                            .others = {"confusion.csv", "confusion.png"}};
+
 void write_files(const EvalCommand& command, const RunConfig& config, const ConfusionMatrix& matrix,
                  const Json& result) {
   const fs::path folder = command.out;
-  make_directories(folder);
   const std::string title = fmt::format("{} on {} ({}): {:.2f} %", config.model, config.dataset,
                                         command.split, result["accuracy"].get<double>());
   write_file_atomically(folder / "confusion.csv", to_csv(matrix));
@@ -51,6 +58,17 @@ void print_result(const EvalCommand& command, const RunConfig& config, const Con
     fmt::print("Confusion matrix: {0}/confusion.csv and {0}/confusion.png\n", command.out);
 }
 
+/// Of outputs that are not finite there is no class that they say.
+void require_finite_loss(const EvalCommand& command, const Evaluation& evaluation) {
+  if (std::isfinite(evaluation.loss)) return;
+  throw Error("the network's outputs are not finite",
+              {command.weights,
+               fmt::format("loss {} over {} samples", evaluation.loss, format_count(evaluation.samples)),
+               "its weights are finite but too large: take weights from before, and check {model} and "
+               "{normalize}"},
+              Error::kFailure);
+}
+
 Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) {
   Json result = {{"samples", detailed.overall.samples},
                  {"loss", detailed.overall.loss},
@@ -71,10 +89,12 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   command.overrides.apply(config);
   const DatasetInfo info = find_dataset(config.dataset);
   const NetworkPlan network = resolve_network(config, info);
+  if (!command.out.empty()) require_free_for(kOwnFiles, command.out);
   StateDictFile weights = read_weight_file(command.weights);
   const Dataset dataset = load_dataset(config, info);
   const DataPlan data = resolve_data(config, describe(info, dataset));
   const Model model = build_network(network);
+  const std::string note = note_on_weights(weights);
   load_weights(*model.module, std::move(weights), command.weights);
   const torch::Device device = parse_device(options.device);
   model.module->to(device);
@@ -83,14 +103,17 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const ImageView& view = command.split == "test" ? views.test : views.train;
   const Samples samples = samples_of(view, data.normalization, device, model.memory_format);
   const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
+  require_finite_loss(command, detailed.overall);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
-  const Json result = to_json(detailed, matrix);
+  Json result = to_json(detailed, matrix);
+  result["notes"] = note.empty() ? Json::array() : Json::array({note});
   if (!command.out.empty()) write_files(command, config, matrix, result);
   if (options.is_json) {
     fmt::print("{}\n", result.dump());
   } else {
     print_result(command, config, matrix, result);
   }
+  if (!note.empty()) tell("note: {}\n", note);
   return 0;
 }
 

@@ -58,7 +58,12 @@ fs::path weights_of(const MeasureCommand& command) {
     // A run that is being extended still has those of its shorter self.
     const std::string status = read_status(layout).value("status", "unknown");
     if (status != "done" || !fs::exists(layout.weights())) {
-      std::string hint = "measure a run that is done, or name a file by --weights, like its checkpoint.pt";
+      std::string hint = "measure a run that is done, or name a file by --weights";
+      for (const fs::path& checkpoint : {layout.previous_checkpoint(), layout.checkpoint()}) {
+        if (fs::exists(checkpoint))
+          hint = fmt::format("measure a run that is done, or its last state by --weights {}",
+                             checkpoint.string());
+      }
       if (status == "done") {
         hint = fs::exists(layout.checkpoint())
                    ? fmt::format("'batchplus train --resume --out {}' makes them again from its checkpoint",

@@ -127,9 +127,15 @@ void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptio
         line.insert(line.end(), {"--quiet", "--worker-cores", fmt::format("{}", fmt::join(cores, ","))});
         return line;
       },
-      [&](const SweepTally& tally) {
-        if (!options.is_quiet) tell("{}", screen.picture(tally));
-      });
+      {.show =
+           [&](const SweepTally& tally) {
+             if (!options.is_quiet) tell("{}", screen.picture(tally));
+           },
+       .tell =
+           [&](const std::string& news) {
+             tell("batchplus: {}\n", news);
+             screen.leave_picture();
+           }});
 }
 
 void report_failures(const Sweep& sweep) {
@@ -226,8 +232,24 @@ void require_losses(const Sweep& sweep) {
   }
 }
 
+/// An Error when an option was given beside one that makes it change nothing.
+void require_effect(const SweepCommand& command) {
+  const auto refuse = [](const char* key, int64_t value, const char* beside) {
+    throw Error(fmt::format("with {} the option changes nothing", beside),
+                {key, std::to_string(value), "leave one of them out"});
+  };
+  const char* alone = nullptr;
+  if (command.index >= 0) alone = "--index";
+  if (command.is_slurm) alone = "--slurm";
+  if (command.is_dry_run) alone = "--dry-run";
+  if (command.workers > 0 && alone != nullptr) refuse("workers", command.workers, alone);
+  const bool has_more = command.is_slurm || command.is_dry_run;
+  if (command.index >= 0 && has_more) refuse("index", command.index, alone);
+}
+
 int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
   const bool is_worker = !command.worker_cores.empty();
+  require_effect(command);
   // Queueing a job again sends its processes the same signal once more.
   if (command.is_requeuing) watch_stop_signals(SecondSignal::kIsCounted);
   if (is_worker) pin_to(parse_cores(command.worker_cores));

@@ -10,9 +10,10 @@
 namespace batchplus {
 namespace {
 
-constexpr int64_t kMostOfEmpty = int64_t{1} << 32;
+/// Elements of a tensor that is larger than its storage: an empty one, or one whose elements share memory.
+constexpr int64_t kMostBeyondStorage = int64_t{1} << 32;
 
-/// Whether every element lies among the storage's `elements`, and there are no more of them than that.
+/// Whether every element lies among the storage's `elements`.
 bool lies_within(const StoredTensor& tensor, int64_t elements) {
   if (tensor.offset < 0 || tensor.offset > elements) return false;
   const auto& sizes = tensor.sizes;
@@ -25,7 +26,7 @@ bool lies_within(const StoredTensor& tensor, int64_t elements) {
     if (size < 0 || stride < 0) return false;
     if (size == 0) continue;
     // Divisions, because products might not fit. An empty tensor's other sizes are bounded as well.
-    const int64_t most = is_empty ? kMostOfEmpty : elements;
+    const int64_t most = std::max(kMostBeyondStorage, elements);
     if (size > most || count > most / size) return false;
     count *= size;
     if (is_empty || size == 1) continue;
@@ -60,7 +61,7 @@ void require_within_storages(const std::vector<StoredTensor>& tensors, const Sto
     throw Error("cannot read the weight file: " + what, {where, tensor.name, hint});
   };
   constexpr int64_t kMostSharing = 2;
-  int64_t left = 0;
+  int64_t left = kMemoryBesideStorages;
   for (const auto& [key, bytes] : storages) left += kMostSharing * bytes;
   for (const StoredTensor& tensor : tensors) {
     const auto storage = storages.find(tensor.storage);
@@ -75,7 +76,7 @@ void require_within_storages(const std::vector<StoredTensor>& tensors, const Sto
     left -= bytes;
     if (left < 0)
       fail("its tensors claim more memory than the file has", tensor,
-           "save tensors that do not share their memory");
+           "save tensors whose elements do not share memory: tensor.expand(...).clone()");
   }
 }
 

@@ -40,8 +40,12 @@ struct StoredTensor {
 /// Bytes of each storage, by key.
 using StorageSizes = std::map<std::string, int64_t>;
 
+/// What the tensors of a file may claim beyond twice the bytes of its storages: an expanded tensor
+/// (torch.zeros(1).expand(100)) has one element in the file.
+inline constexpr int64_t kMemoryBesideStorages = int64_t{1} << 18;
+
 /// An Error unless every tensor lies within its storage and they claim at most twice the storages' bytes
-/// together.
+/// together, and a little.
 void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
                              const std::string& where);
 

@@ -8,6 +8,7 @@
 
 #include "formats/state_dict_file.h"
 #include "util/error.h"
+#include "util/first_few.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -26,14 +27,6 @@ void collect(const torch::nn::Module& module, const std::string& prefix, StateDi
 std::string without_prefix(const std::string& name) {
   constexpr std::string_view kPrefix = "module.";
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
-}
-
-/// "a, b, c and 97 more".
-std::string first_few(const std::vector<std::string>& words) {
-  constexpr size_t kFew = 3;
-  if (words.size() <= kFew) return join(words, ", ");
-  return fmt::format("{} and {} more", join({words.begin(), words.begin() + kFew}, ", "),
-                     words.size() - kFew);
 }
 
 /// Names that do not fit, by what is wrong with them.

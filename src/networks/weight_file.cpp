@@ -1,11 +1,15 @@
 #include "networks/weight_file.h"
 
+#include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "formats/stored_tensor.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/first_few.h"
 #include "util/hash.h"
 
 namespace batchplus {
@@ -92,6 +96,19 @@ StateDict on_cpu_and_contiguous(const StateDict& state) {
   return copies;
 }
 
+/// Weights that are NaN or infinite, as those of a run that diverged, give numbers that mean nothing.
+void require_finite(const StateDict& state, const std::string& where) {
+  std::vector<std::string> problems;
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(kReservedPrefix) || !tensor.is_floating_point()) continue;
+    const int64_t count = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+    if (count > 0) problems.push_back(fmt::format("{} of {} values of {}", count, tensor.numel(), name));
+  }
+  if (problems.empty()) return;
+  throw Error("weights are NaN or infinite",
+              {where, first_few(problems), "the run that wrote them diverged: take weights from before"});
+}
+
 }  // namespace
 
 StateDictFile read_weight_file(const fs::path& path) {
@@ -116,7 +133,19 @@ StateDict read_weights(const fs::path& path) {
 
 void load_weights(torch::nn::Module& module, StateDictFile file, const std::string& where) {
   const UnknownValues unknown = std::move(file.unknown);
-  load_state_dict(module, to_tensors(std::move(file)), where, unknown);
+  const StateDict state = to_tensors(std::move(file));
+  require_finite(state, where);
+  load_state_dict(module, state, where, unknown);
+}
+
+std::string note_on_weights(const StateDictFile& file) {
+  const bool has_average = std::any_of(file.tensors.begin(), file.tensors.end(), [](const auto& tensor) {
+    return tensor.name.starts_with(fmt::format("{}average.", kReservedPrefix));
+  });
+  if (!has_average) return "";
+  return "the weights of this checkpoint are those of training, not their average, which its run evaluates "
+         "and "
+         "leaves in weights.pt";
 }
 
 std::string encode_weights(const StateDict& state) {

@@ -178,8 +178,7 @@ void draw(const std::string& name, const std::string& script, const fs::path& di
   constexpr int kNoSuchProgram = 127;
   if (drawn.exit_code == 0) return;
   throw Error(drawn.exit_code == kNoSuchProgram ? "gnuplot is not installed" : "gnuplot failed",
-              {(directory / (name + ".gp")).string(), drawn.output,
-               "install gnuplot-nox, or leave figures out with {no_figures}"},
+              {name + ".gp", drawn.output, "install gnuplot-nox, or leave figures out with {no_figures}"},
               Error::kFailure);
 }
 

@@ -192,12 +192,13 @@ std::string make_page(const ReportContent& content, const fs::path& directory) {
     page += fmt::format("<p class=\"notice\"><b>Note</b>: {}</p>\n", escape_html(note));
   page += "<section id=\"tables\"><h2>Tables</h2>\n";
   for (const Table& table : content.tables) page += to_html(table);
-  page +=
+  page += fmt::format(
       "</section>\n<section id=\"figures\"><h2>Figures</h2><p class=\"note\">Mean over seeds; the band is "
-      "one standard deviation. As "
-      "files: <a href=\"figures/\">SVG, PDF and PNG</a>.</p><div id=\"charts\"></div><noscript><p>The "
-      "figures here need JavaScript; "
-      "the files do not.</p></noscript></section>\n"
+      "one standard deviation.{}</p><div id=\"charts\"></div><noscript><p>The figures here need "
+      "JavaScript{}.</p></noscript></section>\n",
+      content.has_figure_files ? " As files: <a href=\"figures/\">SVG, PDF and PNG</a>." : "",
+      content.has_figure_files ? "; the files do not" : "");
+  page +=
       "<section id=\"metrics\"><h2>Metrics and gaps</h2><p class=\"note\">Each metric at the end of training "
       "against the measured "
       "gap, a dot for every run. Kendall's tau is 1 where the metric ranks the runs as the gap does, and "

@@ -19,6 +19,8 @@ struct ReportContent {
   /// Key to the different values that the runs have.
   std::vector<std::pair<std::string, std::vector<std::string>>> provenance = {};
   std::string made = {};
+  /// Whether there is something in figures/.
+  bool has_figure_files = true;
 };
 
 /// "18 of 20 done, 1 diverged, 1 missing".

@@ -64,10 +64,6 @@ std::string escape_latex(const std::string& text) {
   return replace_all(text, kChanges);
 }
 
-std::string escape_markdown(const std::string& text) {
-  return replace_all(text, {{"|", "\\|"}, {"*", "\\*"}, {"_", "\\_"}, {"<", "&lt;"}, {"\n", " "}});
-}
-
 /// A field of a CSV line.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -207,6 +203,19 @@ std::string to_html(const Table& table) {
 
 std::string escape_html(const std::string& text) {
   return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+}
+
+std::string escape_markdown(const std::string& text) {
+  return replace_all(text, {{"\\", "\\\\"},
+                            {"|", "\\|"},
+                            {"*", "\\*"},
+                            {"_", "\\_"},
+                            {"`", "\\`"},
+                            {"[", "\\["},
+                            {"]", "\\]"},
+                            {"&", "&amp;"},
+                            {"<", "&lt;"},
+                            {"\n", " "}});
 }
 
 }  // namespace batchplus

@@ -37,6 +37,9 @@ std::string to_latex(const Table& table);
 std::string to_csv(const Table& table);
 std::string to_html(const Table& table);
 
+/// Text for Markdown, which nothing in it is then a mark of.
+std::string escape_markdown(const std::string& text);
+
 /// Text for HTML, outside and inside of quotes.
 std::string escape_html(const std::string& text);
 

@@ -8,6 +8,7 @@
 #include "report/figures.h"
 #include "report/mixed_inputs.h"
 #include "report/page.h"
+#include "report/report_directory.h"
 #include "report/result_tables.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kEvaluations = "gradient_evaluations";
+constexpr const char* kFigures = "figures";
 
 void require_a_finished_run(const Comparison& comparison) {
   size_t all = 0;
@@ -40,16 +42,6 @@ void require_a_finished_run(const Comparison& comparison) {
   throw Error("no run has finished",
               {where, join(seen, "; "),
                is_sweep ? "run the sweep first" : "wait for it, or go on with it by {resume}"});
-}
-
-/// An earlier report is replaced; anything else is left alone.
-void require_own_directory(const fs::path& directory) {
-  const bool is_new = !fs::exists(directory / "tables") && !fs::exists(directory / "figures") &&
-                      !fs::exists(directory / "index.html");
-  const fs::path page = directory / "index.html";
-  if (is_new || (fs::exists(page) && read_file(page).find("BatchPlus report") != std::string::npos)) return;
-  throw Error("the directory holds something that is not a report",
-              {"out", directory.string(), "name an empty directory or an earlier report"});
 }
 
 /// Every key of provenance.json with the different values that runs have, in order of appearance.
@@ -114,15 +106,47 @@ std::vector<Table> make_tables(const Comparison& comparison, const std::vector<C
 
 std::string make_markdown(const ReportContent& content, const std::vector<std::string>& figures) {
   const Comparison& comparison = content.comparison;
-  std::string text = fmt::format("# {}\n\n", comparison.title);
+  std::string text = fmt::format("# {}\n\n", escape_markdown(comparison.title));
   if (!comparison.scale_note.empty()) {
-    text += fmt::format("Scale **{}**: {}\n\n", comparison.scale, comparison.scale_note);
+    text += fmt::format("Scale **{}**: {}\n\n", escape_markdown(comparison.scale),
+                        escape_markdown(comparison.scale_note));
   }
   text += fmt::format("Runs: {}. Made {}.\n\n", describe_runs(comparison), content.made);
-  for (const std::string& note : comparison.notes) text += fmt::format("Note: {}.\n\n", note);
+  for (const std::string& note : comparison.notes)
+    text += fmt::format("Note: {}.\n\n", escape_markdown(note));
   for (const Table& table : content.tables) text += to_markdown(table, "index.html") + "\n";
   for (const std::string& name : figures) text += fmt::format("![{}](figures/{}.svg)\n\n", name, name);
   return text;
+}
+
+/// Every table in every format, and the cells as plain numbers.
+ReportFiles table_files(const ReportContent& content) {
+  ReportFiles files;
+  for (const Table& table : content.tables) {
+    const std::string base = "tables/" + table.name;
+    files[base + ".txt"] = to_text(table);
+    files[base + ".md"] = to_markdown(table, "../index.html");
+    files[base + ".tex"] = to_latex(table);
+    files[base + ".csv"] = to_csv(table);
+  }
+  for (const std::string& name : content.comparison.options.tables) {
+    files[fmt::format("tables/cells-{}.csv", name)] =
+        cells_csv(content.comparison, find_quantity(name, "tables"));
+  }
+  return files;
+}
+
+/// Draws the figures aside and adds their files; the names of the pictures.
+std::vector<std::string> add_figures(const ReportContent& content, const fs::path& directory,
+                                     ReportFiles& files) {
+  const ScratchDirectory aside(directory);
+  const Comparison& comparison = content.comparison;
+  std::vector<std::string> names = draw_figures(content.panels, content.gaps, comparison.columns().labels,
+                                                comparison.options, aside.path());
+  for (const auto& entry : fs::directory_iterator(aside.path())) {
+    files[fmt::format("{}/{}", kFigures, entry.path().filename().string())] = read_file(entry.path());
+  }
+  return names;
 }
 
 Json summary_json(const Summary& summary) {
@@ -142,13 +166,16 @@ Json at_loss_json(const Comparison& comparison, const ComparedCell& cell) {
       const Summary summary = summarize(values_at_loss(cell, name, level).values);
       if (summary.n > 0) row[name] = summary_json(summary);
     }
-    Json never = Json::array();
+    for (const char* reason : {"never", "below_from_the_start", "not_recorded"}) row[reason] = Json::array();
     for (const ComparedRun& run : cell.runs) {
       if (!run.is_done()) continue;
-      const AtLoss at = value_at_loss(*run.record, kEvaluations, level);
-      if (at.outcome == AtLoss::Outcome::kNever) never.push_back(run.id);
+      switch (value_at_loss(*run.record, kEvaluations, level).outcome) {
+        case AtLoss::Outcome::kReached: break;
+        case AtLoss::Outcome::kNever: row["never"].push_back(run.id); break;
+        case AtLoss::Outcome::kBelowFromTheStart: row["below_from_the_start"].push_back(run.id); break;
+        case AtLoss::Outcome::kNotRecorded: row["not_recorded"].push_back(run.id); break;
+      }
     }
-    row["never"] = std::move(never);
     levels.push_back(std::move(row));
   }
   return levels;
@@ -182,7 +209,7 @@ Json cell_json(const Comparison& comparison, const ComparedCell& cell) {
 
 WrittenReport write_report(Comparison comparison, const fs::path& directory, bool has_figures) {
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
-  require_own_directory(directory);
+  require_place_for_report(directory);
   read_runs(comparison);
   note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
@@ -194,13 +221,20 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   content.panels = make_panels(comparison);
   content.provenance = collect_provenance(comparison);
   content.made = utc_timestamp();
+  ReportDirectory place(directory);
+  const bool keeps_figures = !has_figures && place.has_earlier(kFigures);
+  if (keeps_figures) comparison.notes.emplace_back("figures/ has those of an earlier report");
+  content.has_figure_files = has_figures || keeps_figures;
   content.comparison = std::move(comparison);
   const Comparison& settled = content.comparison;
 
-  for (const char* folder : {"tables", "figures"}) {
-    fs::remove_all(directory / folder);
-    make_directories(directory / folder);
-  }
+  ReportFiles files = table_files(content);
+  std::vector<std::string> figures;
+  if (has_figures) figures = add_figures(content, directory, files);
+  files["report.md"] = make_markdown(content, figures);
+  files["index.html"] = make_page(content, directory);
+  place.replace(files, keeps_figures ? kFigures : "");
+
   Json json = {{"title", settled.title},
                {"scale", settled.scale},
                {"runs", describe_runs(settled)},
@@ -208,26 +242,9 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   std::string text;
   Json table_names = Json::array();
   for (const Table& table : content.tables) {
-    const fs::path base = directory / "tables" / table.name;
-    write_file_atomically(base.string() + ".txt", to_text(table));
-    write_file_atomically(base.string() + ".md", to_markdown(table, "../index.html"));
-    write_file_atomically(base.string() + ".tex", to_latex(table));
-    write_file_atomically(base.string() + ".csv", to_csv(table));
     text += to_text(table) + "\n";
     table_names.push_back(table.name);
   }
-  for (const std::string& name : settled.options.tables) {
-    write_file_atomically(directory / "tables" / ("cells-" + name + ".csv"),
-                          cells_csv(settled, find_quantity(name, "tables")));
-  }
-  std::vector<std::string> figures;
-  if (has_figures) {
-    figures = draw_figures(content.panels, content.gaps, settled.columns().labels, settled.options,
-                           directory / "figures");
-  }
-  write_file_atomically(directory / "report.md", make_markdown(content, figures));
-  write_file_atomically(directory / "index.html", make_page(content, directory));
-
   Json cells = Json::array();
   for (const ComparedCell& cell : settled.cells) cells.push_back(cell_json(settled, cell));
   json["cells"] = std::move(cells);

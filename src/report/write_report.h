@@ -16,8 +16,8 @@ struct WrittenReport {
 };
 
 /// Reads the runs of a comparison and writes index.html, report.md, tables/ (text, Markdown, LaTeX, CSV) and
-/// figures/ (SVG, PDF, PNG) into a directory, replacing those of an earlier report. An Error when there is
-/// not a single finished run.
+/// figures/ (SVG, PDF, PNG) into a directory, replacing the files of an earlier report and no others
+/// (ReportDirectory); without figures, earlier ones stay. An Error when there is not a single finished run.
 WrittenReport write_report(Comparison comparison, const std::filesystem::path& directory,
                            bool has_figures = true);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "config/config_fields.h"
@@ -13,6 +14,7 @@
 #include "run/implicit_training.h"
 #include "run/run_data.h"
 #include "run/unread_keys.h"
+#include "store/own_files.h"
 #include "store/run_directory.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -47,24 +49,10 @@ constexpr const char* kNumbers = "measure.json";
 constexpr const char* kSampleTable = "sample_norms.csv";
 constexpr const char* kLayerTable = "layer_norms.csv";
 
-/// Whether measure.json is what this program wrote: it has notes and the seconds that it took.
-bool holds_measurement(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / kNumbers)) return false;
-  const Json json = Json::parse(read_file(folder / kNumbers), nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.contains("notes") && json.contains("seconds");
-}
-
-/// Before anything is measured: hours of it are not lost to a file that cannot be replaced.
-void require_free_for_files(const std::filesystem::path& folder) {
-  make_directories(folder);
-  for (const char* file : {kNumbers, kSampleTable, kLayerTable}) {
-    require_replaceable(folder / file, "");
-    if (std::filesystem::exists(folder / file) && !holds_measurement(folder)) {
-      throw Error("the file is not of an earlier measurement",
-                  {"out", (folder / file).string(), "name an empty folder, or one that holds a measurement"});
-    }
-  }
-}
+const OwnFiles kOwnFiles = {.kind = "measurement",
+                            .json = kNumbers,
+                            .keys = {"notes", "seconds"},
+                            .others = {kSampleTable, kLayerTable}};
 
 /// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
@@ -110,13 +98,27 @@ Json subject_of(const RunConfig& config, const MeasureRequest& request, const st
   return subject;
 }
 
-/// What to do about an option that says how the weights are trained and changes nothing about these groups of
-/// quantities; empty when it counts. Most enter the implicit penalties alone.
+/// What to do about an option that changes nothing about these groups of quantities; empty when it counts.
+/// Most that say how the weights are trained enter the implicit penalties alone.
 std::string hint_for(const std::string& key, const RunConfig& config,
                      const std::vector<std::string>& groups) {
   const auto has = [&](const char* group) {
     return std::find(groups.begin(), groups.end(), group) != groups.end();
   };
+  static const std::map<std::string, std::set<std::string>> kOfGroups = {
+      {"sharpness_sigma", {"sharpness"}},
+      {"sharpness_eta", {"sharpness"}},
+      {"sharpness_draws", {"sharpness"}},
+      {"trace_draws", {"hessian"}},
+      {"pl_constant", {"bound"}},
+      {"hessian_eigenvalues", {"hessian", "sharpness"}},
+      {"hessian_products", {"hessian", "sharpness"}}};
+  if (const auto readers = kOfGroups.find(key); readers != kOfGroups.end()) {
+    const bool is_read = std::any_of(groups.begin(), groups.end(), [&](const std::string& group) {
+      return readers->second.contains(group);
+    });
+    return is_read ? "" : fmt::format("leave it out, or measure {} too", *readers->second.begin());
+  }
   static const std::set<std::string> kOfTraining = {"method",      "coefficient", "update_rule", "momentum",
                                                     "outer_batch", "lr",          "inner_batch"};
   if (!kOfTraining.contains(key)) return "";
@@ -171,7 +173,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const bool has_penalties =
       std::find(groups.begin(), groups.end(), kImplicitRegularizationGroup) != groups.end();
   require_read(config, request, groups);
-  if (!request.out.empty()) require_free_for_files(request.out);
+  if (!request.out.empty()) require_free_for(kOwnFiles, request.out);
   StateDictFile weights = read_weight_file(request.weights);
   const std::string weights_hash = weights_sha256(to_tensors(weights));
   if (!request.run.empty()) {
@@ -194,6 +196,7 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const DatasetViews views = make_views(dataset, plan.views);
   const Json inputs = digest_inputs(views, "");
   std::vector<std::string> notes;
+  if (std::string note = note_on_weights(weights); !note.empty()) notes.push_back(std::move(note));
   require_samples_of_run(config, request, inputs, notes);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());

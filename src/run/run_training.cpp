@@ -5,6 +5,7 @@
 #include "config/compare_configs.h"
 #include "config/config_toml.h"
 #include "kernels/revision.h"
+#include "networks/weight_file.h"
 #include "run/extension.h"
 #include "run/memory_estimate.h"
 #include "run/provenance.h"
@@ -90,6 +91,11 @@ void tell(const Continuation& earlier, const std::vector<std::string>& differenc
   run.progress().print_line(fmt::format("resumed after {:.4g} epochs", run.epochs_done()));
 }
 
+/// What to know of the file that the run begins with, if there is one.
+std::string note_on_initial_weights(const std::string& init) {
+  return init.empty() ? "" : note_on_weights(read_weight_file(init));
+}
+
 /// A config.toml without a run is replaced if a process that was killed before the run began left it: it says
 /// all that this run's will. Another one is somebody's own.
 RunWriter::Leftover leftover_in(const RunLayout& layout, const RunConfig& complete,
@@ -153,6 +159,10 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   Json about_us = provenance(environment.device.str());
   about_us["data"] = dataset.verified;
   about_us[kInputs] = inputs;
+  if (const std::string note = note_on_initial_weights(plan.network.init); !note.empty()) {
+    about_us["init_note"] = note;
+    run.progress().print_line("note: " + note);
+  }
   if (beginning.checkpoint) run.restore(*beginning.checkpoint, RunLayout{config.out}.checkpoint().string());
   if (earlier) {
     const Continuation& continuation = earlier->continuation;

@@ -26,6 +26,11 @@ Json parse_json(const std::string& text, const std::string& where) {
   }
 }
 
+/// A run that was cut short or diverged in its first epoch has none.
+bool should_have_records(const Json& status) {
+  return status.contains(kMetricsChecksum) && status[kMetricsChecksum] != sha256_hex("");
+}
+
 }  // namespace
 
 bool has_ended(const Json& status) {
@@ -161,11 +166,13 @@ std::string read_config(const RunLayout& layout) {
   return config;
 }
 
+bool has_records(const RunLayout& layout) {
+  return fs::exists(layout.metrics()) || !should_have_records(read_status(layout));
+}
+
 std::string read_records(const RunLayout& layout, const Json& status) {
   const bool is_there = fs::exists(layout.metrics());
-  // A run that was cut short or diverged in its first epoch has no records.
-  const bool has_records = status.contains(kMetricsChecksum) && status[kMetricsChecksum] != sha256_hex("");
-  if (!is_there && has_records)
+  if (!is_there && should_have_records(status))
     throw Error("it is missing", {layout.metrics().string(), "", "restore it or remove the run"});
   std::string records = is_there ? read_file(layout.metrics()) : "";
   require_checksum(status, kMetricsChecksum, sha256_hex(records), layout.metrics());

@@ -99,6 +99,9 @@ bool has_ended(const Json& status);
 /// What a status says of the run and not of its files: the result as the program prints it.
 Json result_of(Json status);
 
+/// Whether metrics.jsonl is there, or the run's status says that it has no records.
+bool has_records(const RunLayout& layout);
+
 /// metrics.jsonl as `status` vouches for it; an Error when it is damaged, or missing while it has records.
 std::string read_records(const RunLayout& layout, const Json& status);
 

@@ -5,6 +5,7 @@
 #include "store/run_directory.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/file_lock.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -44,13 +45,24 @@ bool is_open(SweepState state) {
   return state == SweepState::kWaiting || state == SweepState::kInterrupted || state == SweepState::kRunning;
 }
 
+namespace {
+
+/// Whether a process works on the run. That of a sweep holds both locks, and `train --resume` the run's own.
+bool is_held(const SweepDirectory& directory, const std::string& id) {
+  return !is_free(directory.lock(id)) || !is_free(RunLayout{directory.run(id)}.lock());
+}
+
+}  // namespace
+
 SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   if (fs::exists(directory.failure(id))) return SweepState::kFailed;
-  if (!fs::exists(RunLayout{directory.run(id)}.status())) return SweepState::kWaiting;
-  const std::string word = read_status_word(directory.run(id));
-  if (word == "done") return SweepState::kDone;
-  if (word == "interrupted") return SweepState::kInterrupted;
-  return word == "diverged" ? SweepState::kDiverged : SweepState::kRunning;
+  const RunLayout layout{directory.run(id)};
+  if (!fs::exists(layout.status())) return SweepState::kWaiting;
+  const std::string word = read_status_word(layout.root);
+  if (word == "diverged") return SweepState::kDiverged;
+  // Going on with a run makes records good that were lost.
+  if (word == "done" && has_records(layout)) return SweepState::kDone;
+  return is_held(directory, id) ? SweepState::kRunning : SweepState::kInterrupted;
 }
 
 double progress_of(const SweepDirectory& directory, const std::string& id) {

@@ -29,8 +29,8 @@ struct SweepDirectory {
   static std::optional<SweepDirectory> holding(const std::filesystem::path& run);
 };
 
-/// kInterrupted: begun, stopped by a signal, and to be resumed. kMisplaced: the directory of the run holds
-/// another one. state_of does not know it, because it does not read configs.
+/// kInterrupted: begun, not at its end, and nobody works on it; to be resumed. kMisplaced: the directory of
+/// the run holds another one. state_of does not know it, because it does not read configs.
 enum class SweepState { kDone, kDiverged, kFailed, kMisplaced, kRunning, kInterrupted, kWaiting };
 inline constexpr std::array kSweepStates = {
     SweepState::kDone,    SweepState::kDiverged,    SweepState::kFailed, SweepState::kMisplaced,
@@ -39,7 +39,8 @@ inline constexpr std::array kSweepStates = {
 bool is_open(SweepState state);
 std::string to_string(SweepState state);
 
-/// From the files alone. A run whose worker died counts as running until another one takes it.
+/// From files and locks. A run whose worker was killed is interrupted, whatever its last status says, and so
+/// is a finished one that has lost its records.
 SweepState state_of(const SweepDirectory& directory, const std::string& id);
 
 /// The share of a running run that is done, as last noted.

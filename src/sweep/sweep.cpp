@@ -32,6 +32,17 @@ ConfigValues expected_config(const PlannedRun& row) {
   return values;
 }
 
+/// sweep.json is written anew, unless it is of something else. A damaged one of a sweep has its runs beside
+/// it.
+void require_own_description(const SweepDirectory& directory) {
+  const std::filesystem::path path = directory.description();
+  if (!std::filesystem::exists(path) || std::filesystem::exists(directory.root / "runs")) return;
+  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (json.is_object() && json.contains("runs") && json.contains("axes")) return;
+  throw Error("the file is not the description of a sweep",
+              {"out", path.string(), "name an empty directory, or one that holds a sweep"});
+}
+
 }  // namespace
 
 Sweep open_sweep(const SweepRequest& request) {
@@ -46,6 +57,7 @@ Sweep open_sweep(const SweepRequest& request) {
 }
 
 void begin_sweep(const Sweep& sweep) {
+  require_own_description(sweep.directory);
   sweep.directory.create();
   SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
   for (size_t i = 0; i < sweep.planned.size(); ++i) file.runs[i].config = expected_config(sweep.planned[i]);
@@ -62,13 +74,10 @@ SweepTally tally(const Sweep& sweep) {
     const SweepState state = state_of(sweep.directory, row.run.id);
     ++result.counts[state];
     result.total += cost;
-    if (state == SweepState::kRunning) {
-      const double share = progress_of(sweep.directory, row.run.id);
-      result.done += share * cost;
-      result.running.emplace_back(describe(row.run), share);
-    } else if (!is_open(state)) {
-      result.done += cost;
-    }
+    // A run that was cut short goes on near where it was.
+    const double share = is_open(state) ? progress_of(sweep.directory, row.run.id) : 1;
+    result.done += share * cost;
+    if (state == SweepState::kRunning) result.running.emplace_back(describe(row.run), share);
   }
   return result;
 }

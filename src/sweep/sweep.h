@@ -40,6 +40,9 @@ struct SweepTally {
     const auto found = counts.find(state);
     return found == counts.end() ? 0 : found->second;
   }
+  int64_t count_ended() const {
+    return count(SweepState::kDone) + count(SweepState::kDiverged) + count(SweepState::kFailed);
+  }
   bool is_finished() const {
     return std::none_of(counts.begin(), counts.end(),
                         [](const auto& entry) { return is_open(entry.first) && entry.second > 0; });

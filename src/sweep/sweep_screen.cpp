@@ -13,11 +13,6 @@ constexpr double kSecondsBetweenLines = 60;
 /// What a few steps took says little of hours.
 constexpr double kSecondsBeforeEstimate = 30;
 
-int64_t count_ended(const SweepTally& tally) {
-  return tally.count(SweepState::kDone) + tally.count(SweepState::kDiverged) +
-         tally.count(SweepState::kFailed);
-}
-
 }  // namespace
 
 std::string describe(const SweepTally& tally) {
@@ -38,11 +33,11 @@ std::string SweepScreen::picture(const SweepTally& tally) {
 std::string SweepScreen::line(const SweepTally& tally) {
   const double now = clock_();
   const bool is_first_begun = !has_begun_ && !tally.running.empty();
-  const bool is_news = count_ended(tally) != ended_ || is_first_begun;
+  const bool is_news = tally.count_ended() != ended_ || is_first_begun;
   has_begun_ = has_begun_ || is_first_begun;
   const bool is_due = now - last_line_seconds_ >= kSecondsBetweenLines;
   if (!is_news && !is_due) return "";
-  ended_ = count_ended(tally);
+  ended_ = tally.count_ended();
   last_line_seconds_ = now;
   std::string text = describe(tally);
   // The rate counts what was done since this process began.

@@ -25,6 +25,8 @@ class SweepScreen {
 
   /// What to print now; empty: nothing.
   std::string picture(const SweepTally& tally);
+  /// Something else was printed below the picture: the next one is not drawn over it.
+  void leave_picture() { lines_ = 0; }
 
  private:
   std::string line(const SweepTally& tally);

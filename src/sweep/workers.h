@@ -17,10 +17,19 @@ struct WorkerOptions {
 /// The command line of a worker that is to run on these cores.
 using WorkerCommand = std::function<std::vector<std::string>(const std::vector<int>& cores)>;
 
-/// Runs worker processes until no run is left, or they stop getting on, or a signal stops them. `show` is
-/// called with each new tally.
+/// Who is told what happens.
+struct WorkerAudience {
+  /// Each new tally.
+  std::function<void(const SweepTally&)> show;
+  /// What went wrong with a worker, in words.
+  std::function<void(const std::string&)> tell;
+};
+
+/// Runs worker processes until no run is left, or they stop getting on, or a signal stops them. One that a
+/// signal ended (out of memory) is started again, and given up when that happens three times without a run
+/// coming to its end.
 void run_workers(const Sweep& sweep, const WorkerOptions& options, const WorkerCommand& command,
-                 const std::function<void(const SweepTally&)>& show);
+                 const WorkerAudience& audience);
 
 /// Keeps this process to these cores.
 void pin_to(const std::vector<int>& cores);

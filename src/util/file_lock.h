@@ -16,7 +16,8 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Null when another process holds it. A symbolic link is not followed.
+  /// Null when another process holds it. A symbolic link is not followed. An Error when the file holds
+  /// something that no holder wrote: it is somebody's own.
   static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);
 
   /// Writes into the file who holds it, for others to read.
@@ -28,6 +29,9 @@ class FileLock {
 
   int descriptor_;
 };
+
+/// Whether nobody holds the file locked, or it is not there. Asking keeps nobody from locking it by try_lock.
+bool is_free(const std::filesystem::path& path);
 
 /// "process 4711 on HOST, since 2026-01-31T12:00:00Z": who signed a lock's file last; empty when nobody did.
 std::string holder_of(const std::filesystem::path& path);

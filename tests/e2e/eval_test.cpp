@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "formats/png_image.h"
+#include "networks/weight_file.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include "util/file.h"
@@ -74,6 +77,75 @@ TEST(Eval, RefusesWeightsOfAnotherNetworkAndListsTheKeys) {
   EXPECT_THAT(other.output, HasSubstr("unexpected conv2.weight, bn2.weight, bn2.bias and 13 more"));
   EXPECT_EQ(eval((scratch / "none.pt").string(), "smallcnn").exit_code, 2);
   EXPECT_EQ(eval(weights, "smallcn").exit_code, 2);
+}
+
+TEST(Eval, OfWeightsThatGiveNoNumbersFails) {
+  const Scratch scratch;
+  const std::string file = (scratch / "w.pt").string();
+  train(file);
+  const auto eval_with = [&](double value) {
+    StateDict state = read_weights(file);
+    for (auto& [name, tensor] : state) {
+      if (name == "fc2.weight" || name == "fc1.weight") tensor.fill_(value);
+    }
+    write_weights(scratch / "changed.pt", state);
+    return batchplus({"eval", "--weights", scratch / "changed.pt", "--model", "smallcnn", "--dataset",
+                      "synthetic", "--test-limit", "300", "--out", scratch / "out"});
+  };
+  const ProcessResult nan = eval_with(std::nan(""));
+  EXPECT_EQ(nan.exit_code, 2) << "the input is bad";
+  EXPECT_THAT(nan.output, HasSubstr("weights are NaN or infinite"));
+  EXPECT_THAT(nan.output, HasSubstr("fc1.weight"));
+  const ProcessResult large = eval_with(3e38);
+  EXPECT_EQ(large.exit_code, 1) << "the input is fine, and nothing comes of it" << large.output;
+  EXPECT_THAT(large.output, HasSubstr("outputs are not finite"));
+  EXPECT_THAT(large.output, HasSubstr("over 300 samples"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "out" / "eval.json"));
+}
+
+TEST(Eval, NotesThatACheckpointHasNotTheAverage) {
+  const Scratch scratch;
+  const auto train_once = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"train", "--model", "mlp", "--train-limit", "320", "--test-limit", "100", "--epochs", "1"});
+    return batchplus(more);
+  };
+  EXPECT_EQ(train_once({"--average", "0.9", "--out", scratch / "run", "--quiet"}).exit_code, 0);
+  const auto eval = [&](const std::string& file) {
+    return batchplus({"eval", "--weights", scratch / "run" / file, "--model", "mlp", "--dataset", "synthetic",
+                      "--test-limit", "100"});
+  };
+  EXPECT_THAT(eval("checkpoint.pt").output,
+              HasSubstr("note: the weights of this checkpoint are those of training, "
+                        "not their average"));
+  EXPECT_THAT(eval("weights.pt").output, ::testing::Not(HasSubstr("note")));
+  const std::string checkpoint = scratch / "run" / "checkpoint.pt";
+  EXPECT_THAT(train_once({"--init", checkpoint, "--out", scratch / "next"}).output,
+              HasSubstr("not their average"));
+  EXPECT_THAT(read_file(scratch / "next" / "provenance.json"), HasSubstr("init_note"));
+  const ProcessResult measured =
+      batchplus({"measure", "--weights", checkpoint, "--model", "mlp", "--dataset", "synthetic",
+                 "--train-limit", "320", "--test-limit", "100", "--quantities", "gaps", "--quiet", "--json"});
+  EXPECT_THAT(json::parse(measured.output)["notes"].dump(), HasSubstr("not their average"));
+}
+
+TEST(Eval, ReplacesAnEarlierEvaluationAndNothingElse) {
+  const Scratch scratch;
+  const std::string weights = (scratch / "w.pt").string();
+  train(weights);
+  const auto eval = [&] {
+    return batchplus({"eval", "--weights", weights, "--model", "smallcnn", "--dataset", "synthetic",
+                      "--test-limit", "300", "--out", scratch / "out"});
+  };
+  make_directories(scratch / "out");
+  write_file_atomically(scratch / "out" / "confusion.csv", "mine");
+  const ProcessResult refused = eval();
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("not of an earlier evaluation"));
+  EXPECT_EQ(read_file(scratch / "out" / "confusion.csv"), "mine");
+  std::filesystem::remove(scratch / "out" / "confusion.csv");
+  EXPECT_EQ(eval().exit_code, 0);
+  EXPECT_EQ(eval().exit_code, 0) << "its own files it replaces";
 }
 
 TEST(Models, ShowListsTheLayersOfANetworkWithItsSettings) {

@@ -305,12 +305,28 @@ TEST(Measure, RefusesBadInputWithAReason) {
   expect_refused({"--metrics-batchnorm", "train"}, "not defined in training mode");
   expect_refused({"--weights", scratch / "missing.pt"}, "missing.pt");
   expect_refused({"--trace-draws", "1"}, "two or more");
+  expect_refused({"--quantities", "gaps", "--sharpness-eta", "0.1"}, "measure sharpness too");
+  expect_refused({"--quantities", "sharpness", "--trace-draws", "3"}, "measure hessian too");
   std::filesystem::remove(scratch / "run" / "weights.pt");
   expect_refused({}, "no final weights");
   expect_refused({}, "train --resume --out " + (scratch / "run").string());
   const ProcessResult nothing = batchplus({"measure", scratch / "nowhere"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.output, HasSubstr("nowhere"));
+}
+
+TEST(Measure, OfARunWithoutResultNamesTheCheckpointThatItHas) {
+  const Scratch scratch;
+  const auto measure = [&] { return batchplus({"measure", scratch / "run"}).output; };
+  const ProcessResult diverged = train({"--out", scratch / "run", "--lr", "1e30"});
+  EXPECT_NE(diverged.exit_code, 2) << diverged.output;
+  EXPECT_THAT(measure(), HasSubstr("the run is diverged"));
+  EXPECT_EQ(measure().find("checkpoint.pt") != std::string::npos,
+            std::filesystem::exists(scratch / "run" / "checkpoint.pt"));
+  std::filesystem::remove(scratch / "run" / "checkpoint.pt");
+  EXPECT_THAT(measure(), ::testing::Not(HasSubstr("checkpoint")));
+  write_file_atomically(scratch / "run" / "checkpoint.pt", "");
+  EXPECT_THAT(measure(), HasSubstr("--weights " + (scratch / "run" / "checkpoint.pt").string()));
 }
 
 // What a config cannot measure is found before the first step, not after the first epoch.

@@ -1,10 +1,12 @@
 // Sweeps as a user runs them: real workers, one of them killed, files shared between them.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -245,6 +247,71 @@ TEST(Sweep, WithoutSlurmWritesTheScriptAndSaysWhatToType) {
   EXPECT_THAT(read_file(script), HasSubstr("#SBATCH --time='60'\n"));
   for (const char* wrong : {"--time=60", "--requeue", "--sbatch=--hold"})
     EXPECT_EQ(batchplus({"sweep", spec, wrong}).exit_code, 2) << wrong << " means nothing here";
+}
+
+/// The number of a sweep's only worker, other than `before`; 0 when it has none.
+int worker_of(const ChildProcess& sweep, int before) {
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", sweep.id()));
+  int child = 0;
+  while (children >> child) {
+    if (child != before) return child;
+  }
+  return 0;
+}
+
+// As when memory runs out.
+TEST(Sweep, SaysWhichSignalEndsWorkersAndGivesUp) {
+  const Scratch scratch;
+  const std::vector<std::string> where = {write_spec(scratch), "--out", scratch / "s", "--set",
+                                          "epochs=2000"};
+  ChildProcess sweep(program(with_options({"sweep", "--workers", "1", "--quiet", "--json"}, where)),
+                     scratch / "log");
+  int killed = 0;
+  for (int time = 0; time < 3; ++time) {
+    int worker = 0;
+    ASSERT_TRUE(wait_until([&] { return (worker = worker_of(sweep, killed)) != 0; }));
+    // By then its run has begun.
+    ASSERT_TRUE(wait_until([&] { return !fs::is_empty(scratch / "s" / "progress"); }));
+    ::kill(worker, SIGKILL);
+    killed = worker;
+  }
+  EXPECT_EQ(wait_for(sweep), 1);
+  const std::string log = read_file(scratch / "log");
+  EXPECT_THAT(log, HasSubstr("worker 0 was ended by SIGKILL; started again"));
+  EXPECT_THAT(log, HasSubstr("worker 0 was ended by SIGKILL; given up after 3 times"));
+  EXPECT_THAT(log, HasSubstr("\"running\":0,\"interrupted\":1,\"waiting\":5"));
+  const ProcessResult status = batchplus(with_options({"sweep", "status"}, where));
+  EXPECT_THAT(status.output, HasSubstr("1 interrupted, 5 waiting"));
+}
+
+TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
+  const Scratch scratch;
+  const std::vector<std::string> sweep = {"sweep", write_spec(scratch), "--out", scratch / "s"};
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--index", "0", "--workers", "2"},
+                                               {"--dry-run", "--workers", "2"},
+                                               {"--dry-run", "--index", "0"}}) {
+    const ProcessResult refused = batchplus(with_options(sweep, more));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.output, HasSubstr("the option changes nothing"));
+  }
+  make_directories(scratch / "s");
+  write_file_atomically(scratch / "s" / "sweep.json", "{\"mine\": 1}");
+  const ProcessResult foreign = batchplus(sweep);
+  EXPECT_EQ(foreign.exit_code, 2);
+  EXPECT_THAT(foreign.output, HasSubstr("not the description of a sweep"));
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
+}
+
+TEST(Sweep, MakesLostRecordsGood) {
+  const Scratch scratch;
+  const std::vector<std::string> sweep = {"sweep",    write_spec(scratch), "--out", scratch / "s", "--set",
+                                          "epochs=1", "--threads",         "1",     "--quiet",     "--json"};
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  const fs::path records = fs::directory_iterator(scratch / "s" / "runs")->path() / "metrics.jsonl";
+  const std::string before = read_file(records);
+  fs::remove(records);
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  EXPECT_EQ(read_file(records), before);
 }
 
 TEST(Sweep, NotesAFailureAndTriesItAgainOnlyWhenAsked) {

@@ -72,14 +72,8 @@ std::vector<StoredTensor> read_pickled_state_dict(const std::string& pickle, con
 TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
   EXPECT_EQ(read_pickled_state_dict(pickle_of(1, 3, 1), {{"0", 16}}, "x").front().sizes,
             (std::vector<int64_t>{3}));
-  for (const auto& [offset, size, stride] : std::vector<std::array<int32_t, 3>>{{2, 3, 1},
-                                                                                {0, 5, 1},
-                                                                                {0, 4, 2},
-                                                                                {-1, 2, 1},
-                                                                                {0, -1, 1},
-                                                                                {0, 2, -1},
-                                                                                {0, 2000000000, 0},
-                                                                                {5, 0, 1}}) {
+  for (const auto& [offset, size, stride] : std::vector<std::array<int32_t, 3>>{
+           {2, 3, 1}, {0, 5, 1}, {0, 4, 2}, {-1, 2, 1}, {0, -1, 1}, {0, 2, -1}, {5, 0, 1}}) {
     expect_error(
         [&, o = offset, s = size, st = stride] {
           read_pickled_state_dict(pickle_of(o, s, st), {{"0", 16}}, "x");
@@ -90,6 +84,21 @@ TEST(PickleReader, RefusesTensorsThatReachBeyondTheirStorage) {
             (std::vector<int64_t>{0}))
       << "an empty tensor's strides do not matter";
   expect_error([] { read_pickled_state_dict(pickle_of(0, 1, 1), {}, "x"); }, {"storage '0' is missing"});
+}
+
+TEST(PickleReader, TakesExpandedTensorsUnlessASmallFileBecomesALargeAllocation) {
+  EXPECT_EQ(read_pickled_state_dict(pickle_of(0, 100, 0), {{"0", 4}}, "x").front().sizes,
+            (std::vector<int64_t>{100}));
+  expect_error(
+      [] {
+        read_pickled_state_dict(pickle_of(0, 2000000000, 0), {{"0", 16}}, "x");
+      },
+      {"claim more memory than the file has", "expand"});
+  expect_error(
+      [] {
+        read_pickled_state_dict(pickle_of(4, 100, 0), {{"0", 16}}, "x");
+      },
+      {"does not fit its storage"});
 }
 
 TEST(PickleReader, ReadsTensorsAsTorchBefore0Point4DescribesThem) {
@@ -227,12 +236,17 @@ TEST(PickleReader, RefusesNonsense) {
 }
 
 TEST(PickleReader, CountsATensorUnderEveryName) {
-  // {"w": t, "0": t, ... "4": t}: six times a storage of 16 bytes.
-  std::string pickle = pickle_of(0, 4, 1);
+  // {"w": t, "0": t, ... "4": t}: six times a storage of a mebibyte.
+  constexpr int32_t kElements = 1 << 18;
+  std::string pickle = pickle_of(0, kElements, 1);
   pickle.resize(pickle.size() - 2);  // without the end of the dictionary and of the pickle
   pickle += "q" + std::string(1, '\x07');
   for (int i = 0; i < 5; ++i) pickle += pickled_text(std::to_string(i)) + "h" + std::string(1, '\x07');
-  expect_error([&] { read_pickled_state_dict(pickle + "u.", {{"0", 16}}, "x"); }, {"claim more memory"});
+  expect_error(
+      [&] {
+        read_pickled_state_dict(pickle + "u.", {{"0", 4 * kElements}}, "x");
+      },
+      {"claim more memory"});
 }
 
 }  // namespace

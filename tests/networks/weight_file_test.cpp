@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -69,6 +70,17 @@ TEST(ReadWeights, RebuildsViewsOfALargerStorage) {
   EXPECT_EQ(find(state, "scalar").item<float>(), 2.5F);
 }
 
+// As torch.tensor(2.5).expand(2, 3) is saved: a single element, in strides of nothing.
+TEST(ReadWeights, RepeatsTheElementOfAnExpandedTensor) {
+  const float element = 2.5F;
+  const StateDict state =
+      to_tensors({.storages = {{"0", std::string(reinterpret_cast<const char*>(&element), sizeof element)}},
+                  .tensors = {{.name = "expanded", .storage = "0", .sizes = {2, 3}, .strides = {0, 0}}},
+                  .unknown = {}});
+  EXPECT_TRUE(find(state, "expanded").equal(torch::full({2, 3}, 2.5)));
+  EXPECT_TRUE(find(state, "expanded").is_contiguous());
+}
+
 TEST(ReadWeights, RefusesAWholeModelWithoutRunningIt) {
   expect_error([] { read_weights(fixture("whole_model.pt")); }, {"state_dict"});
 }
@@ -93,6 +105,34 @@ TEST(LoadWeights, PassesOverWhatTheNetworkDoesNotNeed) {
   std::erase_if(file.tensors,
                 [](const StoredTensor& tensor) { return tensor.name == "bn1.num_batches_tracked"; });
   EXPECT_NO_THROW(load_weights(*module, file, "w.pt"));
+}
+
+TEST(LoadWeights, RefusesWhatIsNotFinite) {
+  const Scratch scratch;
+  const auto damaged = network();
+  {
+    const torch::NoGradGuard no_grad;
+    damaged->named_parameters()["fc1.bias"][1] = std::nan("");
+    damaged->named_buffers()["bn1.running_var"].fill_(INFINITY);
+  }
+  write_weights(scratch / "w.pt", state_dict(*damaged));
+  const auto module = network();
+  const std::string before = weights_sha256(state_dict(*module));
+  expect_error(
+      [&] { load_weights(*module, read_weight_file(scratch / "w.pt"), "w.pt"); },
+      {"NaN or infinite", "w.pt", "2 of 2 values of bn1.running_var, 1 of 4 values of fc1.bias", "diverged"});
+  EXPECT_EQ(weights_sha256(state_dict(*module)), before);
+}
+
+TEST(LoadWeights, NotesThatACheckpointHasAnAverageBesideItsWeights) {
+  const Scratch scratch;
+  StateDict state = state_dict(*network());
+  state.emplace_back("batchplus.method.momentum", torch::zeros({2}));
+  write_weights(scratch / "w.pt", state);
+  EXPECT_EQ(note_on_weights(read_weight_file(scratch / "w.pt")), "");
+  state.emplace_back("batchplus.average.weights", torch::zeros({2}));
+  write_weights(scratch / "w.pt", state);
+  EXPECT_NE(note_on_weights(read_weight_file(scratch / "w.pt")).find("not their average"), std::string::npos);
 }
 
 TEST(WriteWeights, ReadsBackTheSameBits) {

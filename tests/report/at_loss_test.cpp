@@ -160,6 +160,23 @@ TEST(AtLossTable, IsInEveryFormatAndOnThePageBesideTheFinalOne) {
   EXPECT_EQ(nag["never"].size(), 1U);
 }
 
+TEST(AtLossTable, NamesInJsonEveryRunWithoutAValue) {
+  const Scratch scratch;
+  write_run(scratch / "runs/a", {.seed = 1, .test_accuracies = {30, 40}, .train_losses = {2.0, 0.5}});
+  write_run(scratch / "runs/b", {.seed = 2, .test_accuracies = {30, 40}, .train_losses = {0.9, 0.5}});
+  write_run(scratch / "runs/c", {.seed = 3, .test_accuracies = {30, 40}, .train_losses = {2.0, 1.5}});
+  write_run(scratch / "runs/d", {.seed = 4, .test_accuracies = {30, 40}});
+  Comparison comparison = arrange_runs(find_runs({scratch / "runs"}));
+  comparison.options.at_loss = {1};
+  const WrittenReport report = write_report(comparison, scratch / "out", /*has_figures=*/false);
+  const Json& cell = report.json["cells"][0];
+  const Json& level = cell["at_loss"][0];
+  EXPECT_EQ(level["test_accuracy"]["n"], 1);
+  EXPECT_EQ(level["below_from_the_start"], Json::array({cell["runs"][1]}));
+  EXPECT_EQ(level["never"], Json::array({cell["runs"][2]}));
+  EXPECT_EQ(level["not_recorded"], Json::array({cell["runs"][3]}));
+}
+
 TEST(AtLossTable, IsNotThereUnlessAskedFor) {
   TwoMethods two;
   two.comparison.options.at_loss.clear();

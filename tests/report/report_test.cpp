@@ -183,7 +183,7 @@ TEST(Table, IsWrittenInEveryFormat) {
             "              paper 3\n"
             "\n50 %\n");
   EXPECT_THAT(to_markdown(table, "index.html"),
-              HasSubstr("| network & co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
+              HasSubstr("| network &amp; co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
                         "2](index.html#cell-0)**<br>paper 3 |"));
   const std::string latex = to_latex(table);
   EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lr}\n\\toprule\n  network \\& co & x|y \\\\\n\\midrule\n"));
@@ -260,18 +260,28 @@ TEST(Report, NamesRunsThatWereGivenSomethingElse) {
                   ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
 }
 
-TEST(Report, ReplacesAnEarlierReportAndNothingElse) {
+TEST(Report, NeedsAPlaceThatIsItsOwn) {
   Methods methods;
-  const fs::path out = methods.scratch / "out";
-  write_report(methods.comparison, out, /*has_figures=*/false);
-  write_file_atomically(out / "tables" / "old.csv", "of an earlier report");
-  write_report(methods.comparison, out, /*has_figures=*/false);
-  EXPECT_FALSE(fs::exists(out / "tables" / "old.csv"));
   const fs::path other = methods.scratch / "paper";
   fs::create_directories(other / "figures");
   write_file_atomically(other / "figures" / "mine.svg", "<svg/>");
+  expect_error([&] { write_report(methods.comparison, other); }, {"not a report", "figures"});
+  // A page that was copied there makes it no report.
+  write_report(methods.comparison, methods.scratch / "out", /*has_figures=*/false);
+  fs::copy_file(methods.scratch / "out" / "index.html", other / "index.html");
   expect_error([&] { write_report(methods.comparison, other); }, {"not a report"});
-  EXPECT_TRUE(fs::exists(other / "figures" / "mine.svg"));
+  EXPECT_EQ(read_file(other / "figures" / "mine.svg"), "<svg/>");
+}
+
+TEST(Report, EscapesItsTitleInMarkdown) {
+  Methods methods;
+  methods.comparison.title = "a_b *c* <img src=x> [link](y) `z` & more";
+  methods.comparison.notes = {"run_1 is <b>"};
+  write_report(methods.comparison, methods.scratch / "out", /*has_figures=*/false);
+  const std::string text = read_file(methods.scratch / "out" / "report.md");
+  EXPECT_TRUE(text.starts_with("# a\\_b \\*c\\* &lt;img src=x> \\[link\\](y) \\`z\\` &amp; more\n"))
+      << text.substr(0, 80);
+  EXPECT_THAT(text, HasSubstr("Note: run\\_1 is &lt;b>."));
 }
 
 TEST(Report, NeedsAFinishedRunAndKnownQuantities) {

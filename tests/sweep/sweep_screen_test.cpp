@@ -56,6 +56,8 @@ TEST(SweepScreen, OnATerminalDrawsOverItselfAndNeverWraps) {
   EXPECT_EQ(first.substr(0, 20), "1 running, 6 waitin\n");
   const std::string second = screen.picture(first_of_seven(0.5));
   EXPECT_EQ(second, "\x1b[3A\x1b[J" + first);
+  screen.leave_picture();
+  EXPECT_EQ(screen.picture(first_of_seven(0.5)), first) << "what was printed below it stays";
 }
 
 }  // namespace

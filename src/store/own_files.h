@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace batchplus {
+
+/// The files that a command writes into a folder. JSON among them tells that an earlier one of its kind is
+/// there, which may be replaced.
+struct OwnFiles {
+  /// "measurement".
+  std::string kind;
+  /// The JSON file, and the keys that it has if this program wrote it.
+  std::string json;
+  std::vector<std::string> keys;
+  /// The other files.
+  std::vector<std::string> others;
+};
+
+/// Makes the folder. An Error when one of the files is there and not of an earlier result of its kind, or
+/// cannot be replaced: before hours of work, and not after them.
+void require_free_for(const OwnFiles& own, const std::filesystem::path& folder);
+
+}  // namespace batchplus
