@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from batchplus.config_values import result_config
+from batchplus.config_values import TASK, result_config
 from batchplus.errors import Error
 from batchplus.grid import Cell, Grid, Labels
 from batchplus.store import Run, read_run
 
-# What reads best first is tried first when several keys differ together.
-_MOST_TELLING = ["method", "model", "dataset", "lr", "inner_batch", "outer_batch"]
+# What reads best is tried first when several keys differ together.
+_MOST_TELLING = ["dataset", "test_limit", "split_seed", "model", "lr", "inner_batch", "outer_batch"]
+# Keys that decide what is tested. Between their values nothing is compared.
+_TESTED = {"dataset", "test_limit", "split_seed"}
 _LONGEST_LABEL = 24
 
 
@@ -19,7 +21,10 @@ def arrange(directories: list[Path]) -> Grid:
     grid = Grid([], [])
     runs = _read_each_once(directories, grid)
     configs = [{key: value for key, value in result_config(run.config).items() if key != "seed"} for run in runs]
-    keys = _differing_keys(configs)
+    keys, following = _differing_keys(configs)
+    if following:
+        follow = "follows" if len(following) == 1 else "follow"
+        grid.note(f"the runs also differ in {', '.join(following)}, which {follow} from what the tables show")
     columns = {key: _short_labels([config.get(key) or "unset" for config in configs]) for key in keys}
     grid.axes = [(key, sorted(set(columns[key]), key=functools.cmp_to_key(_compare_labels))) for key in keys]
     cells: dict[Labels, Cell] = {}
@@ -68,22 +73,29 @@ def _join(first: Run, other: Run, grid: Grid) -> Run:
     return first
 
 
-def _differing_keys(configs: list[dict[str, str]]) -> list[str]:
-    """Keys in which configs differ, without those that follow from another one; the method last, in the columns."""
-    others = {key for config in configs for key in config} - set(_MOST_TELLING)
-    keys: list[str] = []
-    for key in [*_MOST_TELLING, *sorted(others)]:
-        values = [config.get(key) or "unset" for config in configs]
-        if len(set(values)) > 1 and not any(_determines(configs, other, key) for other in keys):
-            keys.append(key)
-    keys = keys or ["method"]
-    return [key for key in keys if key != "method"] + [key for key in keys if key == "method"]
+def _differing_keys(configs: list[dict[str, str]]) -> tuple[list[str], list[str]]:
+    """The keys that make the axes, the method last, and those that differ and follow from them."""
+    others = {key for config in configs for key in config} - set(_MOST_TELLING) - {"method"}
+    candidates = [*_MOST_TELLING, *sorted(others)]
+    # A task never follows from a method, or methods would be compared at different tasks.
+    candidates.sort(key=lambda key: key not in TASK)
+    has_methods = not _determine(configs, [], "method")
+    axes: list[str] = []
+    following: list[str] = []
+    for key in candidates:
+        if _determine(configs, [], key):
+            continue
+        known = [*axes, "method"] if has_methods and key not in TASK else axes
+        (following if _determine(configs, known, key) else axes).append(key)
+    if has_methods or not axes or axes[-1] in _TESTED:
+        axes.append("method")
+    return axes, following
 
 
-def _determines(configs: list[dict[str, str]], a: str, b: str) -> bool:
-    """Whether runs with the same value of `a` always have the same value of `b`."""
-    pairs = {(config.get(a) or "unset", config.get(b) or "unset") for config in configs}
-    return len(pairs) == len({first for first, _ in pairs})
+def _determine(configs: list[dict[str, str]], keys: list[str], key: str) -> bool:
+    """Whether runs with the same values of `keys` always have the same value of `key`."""
+    values = {tuple(config.get(each) or "unset" for each in [*keys, key]) for config in configs}
+    return len(values) == len({each[:-1] for each in values})
 
 
 def _short_labels(values: list[str]) -> list[str]:

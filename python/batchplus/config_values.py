@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from batchplus.store import Json
 
+# Keys of data and network: what a method is given to do.
+TASK = frozenset({"dataset", "train_limit", "test_limit", "validation", "split_seed", "augment", "cutout", "mixup",
+                  "normalize", "sampling", "model", "dropout", "normalization", "init", "kernels", "kernels_revision"})
 # Keys that do not decide a run's result.
 _INCIDENTAL = frozenset({"data_dir", "checkpoint_every", "out", "save_weights"})
 # Keys that older runs do not have, with the value that all runs had before.

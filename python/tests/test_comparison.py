@@ -195,6 +195,20 @@ def test_a_value_with_fewer_diverged_runs_is_chosen_before_a_better_one(call, tm
     assert list(comparison.notes) == printed["notes"] == ["SGD: lr 0.1 and 0.3 did equally well, and the first counts"]
 
 
+def test_methods_at_different_tasks_do_not_meet(call, tmp_path):
+    for method, model, rate in (("nag", "mlp", 0.1), ("sgd", "vgg11", 0.2)):
+        for seed in (1, 2):
+            write_run(tmp_path / "runs" / f"{method}{seed}", {"method": method, "model": model, "lr": rate, "seed": seed},
+                      result={"test_accuracy": 50.0})
+    comparison = batchplus.compare(tmp_path / "runs")
+    assert list(comparison.cells[["model", "method"]].itertuples(index=False, name=None)) == [
+        ("mlp", "nag"), ("vgg11", "sgd")]
+    assert comparison.paired.empty
+    printed = call("report", tmp_path / "runs", "--no-figures")
+    assert list(comparison.notes) == printed["notes"] == [
+        "the runs also differ in lr, which follows from what the tables show"]
+
+
 def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
     for place, lr in enumerate([10.0, 2.0, 0.5]):
         write_run(tmp_path / f"{place}", {"lr": lr, "normalize": f"{'0.5,' * 8}{place}"}, result={"test_accuracy": 1.0})
