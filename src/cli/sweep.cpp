@@ -240,10 +240,10 @@ void require_effect(const SweepCommand& command) {
   };
   const char* alone = nullptr;
   if (command.index >= 0) alone = "--index";
-  if (command.is_slurm) alone = "--slurm";
+  if (command.slurm.is_asked) alone = "--slurm";
   if (command.is_dry_run) alone = "--dry-run";
   if (command.workers > 0 && alone != nullptr) refuse("workers", command.workers, alone);
-  const bool has_more = command.is_slurm || command.is_dry_run;
+  const bool has_more = command.slurm.is_asked || command.is_dry_run;
   if (command.index >= 0 && has_more) refuse("index", command.index, alone);
 }
 
