@@ -168,7 +168,7 @@ def report(options, network, settings):
     for reduction, latency in latencies.items():
         print(f"\n{network}, {reduction}: {meetings(network, reduction)} meetings, "
               f"{rounded(1e6 * latency)} us each over the cable without a limit")
-    print(f"\nHow many times as fast as one process of one thread N machines of one thread would be, by the model:\n")
+    print("\nHow many times as fast as one process of one thread N machines of one thread would be, by the model:\n")
     table = Table({"network": 9, "link": 20, **{f"N = {n}": 6 for n in PREDICTED}}, options.markdown)
     for setting in settings:
         if setting.gigabits and setting.gigabits < math.inf:
