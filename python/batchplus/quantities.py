@@ -75,4 +75,8 @@ def require_levels(at_loss: Any) -> list[float]:
         if isinstance(level, bool) or not isinstance(level, (int, float)) or not (math.isfinite(level) and level > 0):
             raise Error("not a level of the training loss", where="at_loss", value=repr(level),
                         hint="numbers greater than zero, like at_loss=[0.8, 0.4]")
+    if not levels:
+        raise Error("no level of the training loss is given", where="at_loss", hint="like at_loss=[0.8, 0.4]")
+    if len(set(levels)) < len(levels):
+        raise Error("a training loss is given twice", where="at_loss", value=repr(levels), hint="give each level once")
     return [float(level) for level in levels]

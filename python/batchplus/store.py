@@ -159,6 +159,8 @@ def _read_provenance(directory: Path) -> Json:
 
 
 def read_text(file: Path) -> str:
+    if file.exists() and not file.is_file():
+        raise Error("not a regular file", where=str(file), hint=_DAMAGED)  # a pipe would be waited for
     try:
         return file.read_bytes().decode()
     except FileNotFoundError:

@@ -210,16 +210,23 @@ def test_methods_at_different_tasks_do_not_meet(call, tmp_path):
 
 
 def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
-    for place, lr in enumerate([10.0, 2.0, 0.5]):
-        write_run(tmp_path / f"{place}", {"lr": lr, "normalize": f"{'0.5,' * 8}{place}"}, result={"test_accuracy": 1.0})
+    for last in (1, 2):
+        for lr in (10.0, 2.0, 0.5):
+            write_run(tmp_path / f"{last}-{lr}", {"lr": lr, "normalize": f"{'0.5,' * 8}{last}"},
+                      result={"test_accuracy": 1.0})
     cells = batchplus.compare(tmp_path).cells
-    assert cells.columns[0] == "lr" and cells.lr.tolist() == ["0.5", "2", "10"]
+    assert list(cells.columns[:2]) == ["normalize", "lr"]
+    assert cells.lr.tolist() == 2 * ["0.5", "2", "10"]
+    short = "0.5,0.5,0.5,0.5,0.5,0..."
+    assert cells["normalize"].tolist() == 3 * [short] + 3 * [short + " (2)"]
 
 
 @pytest.mark.parametrize("arguments, words", [
     ({"quantity": "test_acuracy"}, "one of: .*test_accuracy"),
     ({"at_loss": 0.4}, "metric group gaps"),
     ({"at_loss": [-1]}, "greater than zero"),
+    ({"at_loss": []}, "no level"),
+    ({"at_loss": [0.5, 1, 0.5]}, "given twice"),
 ])
 def test_what_cannot_be_compared_is_refused(tmp_path, arguments, words):
     write_run(tmp_path / "a", result={"test_accuracy": 1.0})

@@ -1,6 +1,7 @@
 """Whole runs are read, and whatever is wrong with a directory is named with its file."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -78,6 +79,13 @@ def test_a_lost_status_beside_a_checkpoint_is_named(run):
     (run / "checkpoint.pt").write_bytes(b"")
     problem = refusal(run)
     assert (problem.what, problem.where) == ("it is missing", str(run / "status.json"))
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(run):
+    (run / "status.json").unlink()
+    os.mkfifo(run / "status.json")
+    with pytest.raises(batchplus.Error, match="not a regular file"):
+        batchplus.read_run(run)
 
 
 def test_bytes_that_are_no_text_are_named(run):
