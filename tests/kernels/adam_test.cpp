@@ -78,12 +78,13 @@ TEST(AdamUpdate, EqualsTheEquationsInDouble) {
     const auto t = static_cast<double>(c.step);
     const torch::Tensor length =
         0.3 / (1 - std::pow(0.9, t)) / ((s / (1 - std::pow(0.999, t))).sqrt() + 1e-8);
-    // A dozen roundings (2^-24 each) of values up to 10, and of what makes the step: of the terms of m, not
-    // of m, which may cancel; and they are long where s is small.
+    // A dozen roundings (2^-24 each) of values up to 10, and of what makes the step: of the terms of m and of
+    // v, not of these, which may cancel. v also enters s, most of which it may be.
     const double roundings = 12 * 0x1p-24;
-    const torch::Tensor terms_of_m = 0.9 * exact(before.moments.first).abs() + 0.1 * terms;
-    EXPECT_TRUE(
-        ((exact(x.w) - (w - length * m)).abs() < roundings * (10 + length * terms_of_m)).all().item<bool>());
+    const torch::Tensor of_m = length * (0.9 * exact(before.moments.first).abs() + 0.1 * terms);
+    const torch::Tensor of_s = (length * m).abs() * 0.001 * v.abs() * terms / s;
+    const torch::Tensor error = (exact(x.w) - (w - length * m)).abs();
+    EXPECT_TRUE((error < roundings * (10 + of_m + of_s)).all().item<bool>());
     EXPECT_TRUE(((exact(x.moments.first) - m).abs() < roundings * 10).all().item<bool>());
     EXPECT_TRUE(((exact(x.moments.second) - s).abs() < roundings * 10).all().item<bool>());
   });
