@@ -75,7 +75,7 @@ def main():
                          lambda model: train_bp_svrg(model, loader, options.epochs, 0.05, options.coefficient))):
         model = copy.deepcopy(start).train()
         evaluations = train(model)
-        print(f"{name:8s} {evaluations:5d} gradient evaluations  test accuracy {test_accuracy(model, *test):.1f} %")
+        print(f"{name:8s} {evaluations:5g} gradient evaluations  test accuracy {test_accuracy(model, *test):.1f} %")
 
 
 if __name__ == "__main__":

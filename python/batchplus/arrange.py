@@ -46,7 +46,7 @@ def _read_each_once(directories: list[Path], grid: Grid) -> list[Run]:
             run = read_run(directory)
             run.records  # reads every line
             int(run.config["seed"])
-        except KeyError:
+        except (KeyError, ValueError, TypeError):
             grid.note(f"left out, because it is damaged: {directory / 'config.toml'} (it has no seed)")
             continue
         except Error as problem:

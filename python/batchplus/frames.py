@@ -47,6 +47,7 @@ def records(paths: PathLikes, *, config: Sequence[str] = (), details: bool = Fal
     details=True adds whatever else a metric says of itself, as `name_detail`.
     """
     pandas = _pandas()
+    config = [config] if isinstance(config, str) else list(config)
     rows: list[Json] = []
     for run in read_all(paths, damaged):
         about = {"run": str(run.path), "id": run.id}

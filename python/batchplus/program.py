@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import contextlib
 import os
 import shutil
 import signal
@@ -75,8 +76,9 @@ def arguments_of(options: Mapping[str, Any]) -> list[str]:
             for setting, one in value.items():
                 arguments += [name, f"{setting}={_text(one)}"]
         else:
-            # In one piece: a negative number alone would look like an option.
-            arguments.append(f"{name}={_text(value)}")
+            # In one piece, since a negative number alone would look like an option; an empty value would take the next one.
+            text = _text(value)
+            arguments += [f"{name}={text}"] if text else [name, ""]
     return arguments
 
 
@@ -91,8 +93,8 @@ def _text(value: Any) -> str:
 def _call(command: str, targets: list[str], options: Mapping[str, Any], also_good: tuple[int, ...] = ()) -> str:
     arguments = [str(find_program()), command, *targets, *arguments_of({**options, "json": True})]
     # In a session of its own it gets one SIGINT, from here, whoever else gets the user's: a second one would end it at once.
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                               start_new_session=True)
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                               errors="replace", start_new_session=True)
     assert process.stdout is not None and process.stderr is not None
     said: list[str] = []
     listener = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
@@ -119,8 +121,9 @@ def _call(command: str, targets: list[str], options: Mapping[str, Any], also_goo
 def _pass_on(stream: IO[str], said: list[str]) -> None:
     for line in stream:
         said.append(line)
-        sys.stderr.write(line)
-        sys.stderr.flush()
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody to tell: the program must not wait for that
+            sys.stderr.write(line)
+            sys.stderr.flush()
 
 
 def _message(said: list[str]) -> str:

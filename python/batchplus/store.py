@@ -76,12 +76,14 @@ def paths_of(paths: PathLikes) -> list[Path]:
 def find_runs(paths: PathLikes) -> list[Path]:
     """The run directories that these name or hold, each once, sorted. An Error where there is none."""
     found: set[Path] = set()
+    if not paths_of(paths):
+        raise Error("no path is given", where="paths", hint="name run directories, or directories that hold some")
     for path in paths_of(paths):
         if not path.is_dir():
             raise Error("not a directory" if path.exists() else "there is no such directory", where=str(path),
                         hint="name run directories, or directories that hold some")
         here = {path} if holds_run(path) else {
-            Path(folder) for folder, _, files in os.walk(path) if any(name in files for name in _SIGNS_OF_A_RUN)}
+            Path(folder) / name for folder, names, _ in os.walk(path) for name in names if holds_run(Path(folder) / name)}
         if not here:
             raise _no_run(path)
         found |= here
@@ -89,6 +91,8 @@ def find_runs(paths: PathLikes) -> list[Path]:
 
 
 def _no_run(path: Path) -> Error:
+    if (path / "metrics.jsonl").exists():
+        return Error("it is missing", where=str(path / "status.json"), hint=_LOST)
     if (path / "config.toml").exists():
         return Error("the run has not begun", where=str(path), value="there is a config.toml and no status.json",
                      hint="train it first: batchplus.train(config=..., out=...)")

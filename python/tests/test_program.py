@@ -16,6 +16,11 @@ from batchplus.program import arguments_of
 SMALL = {"dataset": "synthetic", "train_limit": 100, "test_limit": 50, "inner_batch": 25, "epochs": 2}
 
 
+def test_an_empty_value_does_not_take_the_next_option():
+    assert arguments_of({"save_weights": "", "metrics": [], "quiet": True}) == [
+        "--save-weights", "", "--metrics", "", "--quiet"]
+
+
 def test_keywords_become_options():
     assert arguments_of({"lr": 0.1, "resume": True, "tensorboard": False, "out": None, "coefficient": -1,
                          "metrics": ["gaps", "hessian"], "set": {"epochs": 2, "lr": 1e-05}, "init": pathlib.Path("a b")}) == [

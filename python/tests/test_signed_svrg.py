@@ -304,6 +304,8 @@ def test_a_state_of_sgd_is_taken_and_a_foreign_one_refused():
     assert ours.state[w]["momentum_buffer"].item() == 4.0
     with pytest.raises(ValueError):
         ours.load_state_dict(torch.optim.SGD([{"params": [w]}, {"params": [torch.nn.Parameter(w.clone())]}], 0.1).state_dict())
+    with pytest.raises(ValueError, match="not a state of SignedSVRG"):
+        ours.load_state_dict(torch.optim.Adam([w], 0.1).state_dict())
     with pytest.raises(ValueError, match="dampening"):
         ours.load_state_dict(torch.optim.SGD([w], 0.1, momentum=0.9, dampening=0.5).state_dict())
 
@@ -480,6 +482,8 @@ def test_the_wrapped_loop_is_the_loop_by_hand():
 def test_growing_batches_and_wrong_counts_are_refused():
     with pytest.raises(ValueError, match="same size"):
         list(OuterBatches([torch.ones(2), torch.ones(3)]))
+    with pytest.raises(ValueError, match="a batch follows one with fewer"):
+        list(OuterBatches([torch.ones(4), torch.ones(3), torch.ones(4)], 1))
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="inner_batches is"):
             OuterBatches([], wrong)

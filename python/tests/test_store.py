@@ -81,6 +81,16 @@ def test_a_lost_status_beside_a_checkpoint_is_named(run):
     assert (problem.what, problem.where) == ("it is missing", str(run / "status.json"))
 
 
+def test_linked_runs_are_found_and_lost_ones_named(run, tmp_path):
+    folder = tmp_path / "links"
+    folder.mkdir()
+    (folder / "a").symlink_to(run)
+    assert batchplus.find_runs(folder) == [folder / "a"]
+    (run / "status.json").unlink()
+    with pytest.raises(batchplus.Error, match="it is missing"):
+        batchplus.read_run(run)
+
+
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(run):
     (run / "status.json").unlink()
     os.mkfifo(run / "status.json")

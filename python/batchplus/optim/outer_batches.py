@@ -47,13 +47,17 @@ class OuterBatches:
 
     def __iter__(self) -> Iterator[OuterBatch]:
         largest: Optional[int] = None
+        has_ended = False
         group = OuterBatch()
         for batch in self.loader:
             size = count_samples(batch)
             largest = size if largest is None else largest
             if size is not None and largest is not None and size > largest:
                 raise ValueError(f"a batch has {size} samples and the first one {largest}: give all the same size")
-            is_short = size != largest
+            if has_ended:
+                raise ValueError(f"a batch follows one with fewer samples than the first one's {largest}: give all the same "
+                                 "size but for the last one, or call step(closures, sizes=...) yourself")
+            is_short = has_ended = size != largest
             if is_short and not group:
                 continue
             group.append(batch)

@@ -170,6 +170,10 @@ class SignedSVRG(Optimizer):
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Takes its own, and that of torch.optim.SGD, whose groups get the coefficient that they have here."""
+        groups = state_dict.get("param_groups", [{}])
+        if not all(name in group for group in groups for name in ("lr", "momentum", "nesterov", "weight_decay")):
+            raise ValueError("not a state of SignedSVRG or torch.optim.SGD: a group lacks lr, momentum, nesterov or "
+                             "weight_decay")
         here = [group["coefficient"] for group in self.param_groups]
         saved = {**state_dict, "param_groups": [
             {"coefficient": c, **group} for c, group in zip(here, state_dict["param_groups"])]}
