@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <functional>
@@ -18,20 +19,24 @@ using std::chrono::milliseconds;
 /// Runs body(group) in a process for each rank; the exit code of each is what it returns. 128 and more: that
 /// signal ended it.
 std::vector<int> run_processes(int size, milliseconds timeout, const std::function<int(Group&)>& body) {
-  const MeetingPoint point;
+  // The meeting point has threads, and a process with threads must not fork: children learn of it by a pipe.
+  std::array<int, 2> pipe{};
+  if (::pipe(pipe.data()) != 0) return {};
   std::vector<pid_t> children;
   for (int rank = 0; rank < size; ++rank) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(60);
       int code = 1;
+      int port = 0;
+      if (::read(pipe[0], &port, sizeof port) != sizeof port) ::_exit(code);
       try {
         const auto group = join_group({.rank = rank,
                                        .size = size,
                                        .local_rank = rank,
                                        .local_size = size,
                                        .address = "127.0.0.1",
-                                       .port = point.port(),
+                                       .port = port,
                                        .is_served = true},
                                       timeout);
         code = body(*group);
@@ -42,6 +47,9 @@ std::vector<int> run_processes(int size, milliseconds timeout, const std::functi
     }
     children.push_back(child);
   }
+  const MeetingPoint point;
+  const int port = point.port();
+  for (int rank = 0; rank < size; ++rank) EXPECT_EQ(::write(pipe[1], &port, sizeof port), sizeof port);
   std::vector<int> codes;
   for (const pid_t child : children) {
     int status = 0;
@@ -58,6 +66,7 @@ std::vector<int> run_processes(int size, milliseconds timeout, const std::functi
     ::kill(children[i], SIGKILL);
     ::waitpid(children[i], nullptr, 0);
   }
+  for (const int end : pipe) ::close(end);
   return codes;
 }
 
