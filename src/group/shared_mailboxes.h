@@ -10,7 +10,6 @@ namespace batchplus {
 
 /// Messages between processes of one machine, through memory that they share. From each process to each other
 /// one leads a stream of bytes; a receiver that waits looks again and again for a moment, and then sleeps.
-/// Between two cores a short message takes less than a microsecond, where sockets take a hundred.
 class SharedMailboxes {
  public:
   /// Memory for so many processes. Null where the system does not have what it takes.
