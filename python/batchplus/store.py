@@ -22,6 +22,7 @@ Json = dict[str, Any]
 FORMAT_VERSION = 2
 _DAMAGED = "the file is damaged; restore it or remove the run"
 _LOST = "restore it or remove the run"
+_STATES = ("running", "interrupted", "done", "diverged")
 _SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+')
 _LAST_CHECKSUM = re.compile(r',"checksum":"([0-9a-f]*)"}\Z')
 # What says that a run has begun in a directory.
@@ -123,6 +124,8 @@ def read_status(directory: Path) -> Json:
     if not 1 <= version <= FORMAT_VERSION:
         raise Error("the run has a format that this package does not know", where=str(file), value=str(version),
                     hint="use a newer batchplus")
+    if status["status"] not in _STATES:
+        raise Error("not a state of a run", where=str(file), value=repr(status["status"]), hint=_DAMAGED)
     # The first format had no checksums.
     if version > 1 or "config_sha256" in status:
         _require_own_checksum(text, file)
@@ -178,7 +181,7 @@ def read_text(file: Path) -> str:
 def _parse_object(text: str, where: str, otherwise: str) -> Json:
     try:
         parsed = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:  # the latter by brackets in brackets without end
         raise Error("not valid JSON", where=where, value=str(problem), hint=_DAMAGED) from None
     if not isinstance(parsed, dict):
         raise Error(otherwise, where=where, hint=_DAMAGED)
@@ -193,7 +196,7 @@ def _parse_toml(text: str, file: Path) -> Json:
     try:
         parsed: Json = tomllib.loads(text)
         return parsed
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise Error("not valid TOML", where=str(file), value=str(problem), hint=_DAMAGED) from None
 
 

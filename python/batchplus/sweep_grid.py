@@ -23,7 +23,7 @@ def read_sweep(root: Path) -> Grid:
             raise Error("the sweep has a format that this package does not know", where=str(file),
                         value=str(sweep["format_version"]), hint="use a newer batchplus")
         return _grid_of_sweep(root, sweep)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise Error("not the description of a sweep", where=str(file), value=repr(problem), hint=hint) from None
 
 

@@ -235,7 +235,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path, arguments, words):
 
 
 def test_a_sweep_that_cannot_be_read_is_named(tmp_path):
-    for content in ("{", "[]", json.dumps({"format_version": 1})):
+    for content in ("{", "[]", "[" * 100_000, json.dumps({"format_version": 1})):
         (tmp_path / "sweep.json").write_text(content)
         with pytest.raises(batchplus.Error, match="sweep.json"):
             batchplus.compare(tmp_path)
