@@ -50,7 +50,7 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in ("done", "diverged")
+        return has_ended(self.status)
 
     @functools.cached_property
     def records(self) -> list[Json]:
@@ -62,6 +62,10 @@ class Run:
             if line:
                 rows.append(_parse_object(line, f"{file}:{number}", "not a record of a run"))
         return rows
+
+
+def has_ended(status: Json) -> bool:
+    return status["status"] in ("done", "diverged")
 
 
 def holds_run(directory: Path) -> bool:
@@ -108,9 +112,12 @@ def read_run(path: PathLike) -> Run:
         raise Error("this is not a run directory", where=str(directory),
                     hint="it holds some: batchplus.find_runs() lists them")
     status = read_status(directory)
-    config = _read_vouched(directory / "config.toml", status, "config_sha256")
-    return Run(directory, _parse_toml(config, directory / "config.toml"), status, _read_provenance(directory),
-               _read_records(directory, status))
+    return read_rest(directory, read_config(directory, status), status)
+
+
+def read_rest(directory: Path, config: Json, status: Json) -> Run:
+    """The run whose config and status are read."""
+    return Run(directory, config, status, _read_provenance(directory), _read_records(directory, status))
 
 
 def read_status(directory: Path) -> Json:
@@ -131,6 +138,11 @@ def read_status(directory: Path) -> Json:
         _require_own_checksum(text, file)
     status.pop("checksum", None)
     return status
+
+
+def read_config(directory: Path, status: Json) -> Json:
+    file = directory / "config.toml"
+    return _parse_toml(_read_vouched(file, status, "config_sha256"), file)
 
 
 def _require_own_checksum(text: str, file: Path) -> None:
