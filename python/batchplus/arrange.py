@@ -7,8 +7,8 @@ from pathlib import Path
 
 from batchplus.config_values import TASK, result_config
 from batchplus.errors import Error
+from batchplus.found_runs import FoundRun, find_run
 from batchplus.grid import Cell, Grid, Labels
-from batchplus.store import Run, read_run
 
 # What reads best is tried first when several keys differ together.
 _MOST_TELLING = ["dataset", "test_limit", "split_seed", "model", "lr", "inner_batch", "outer_batch"]
@@ -27,24 +27,25 @@ def arrange(directories: list[Path]) -> Grid:
         grid.note(f"the runs also differ in {', '.join(following)}, which {follow} from what the tables show")
     columns = {key: _short_labels([config.get(key) or "unset" for config in configs]) for key in keys}
     grid.axes = [(key, sorted(set(columns[key]), key=functools.cmp_to_key(_compare_labels))) for key in keys]
+    placed = [(tuple(columns[key][place] for key in keys), run) for place, run in enumerate(runs)]
+    placed.sort(key=lambda each: [labels.index(label) for (_, labels), label in zip(grid.axes, each[0])])
     cells: dict[Labels, Cell] = {}
-    for place, run in enumerate(runs):
-        labels = tuple(columns[key][place] for key in keys)
+    for labels, run in placed:
         cell = cells.setdefault(labels, Cell(labels))
-        cell.ids.append(run.id)
+        cell.ids.append(run.path.name)
         cell.seeds.append(int(run.config["seed"]))
-        cell.runs.append(run if run.has_ended else None)
-    grid.cells = sorted(cells.values(), key=lambda cell: [
-        labels.index(label) for (_, labels), label in zip(grid.axes, cell.labels)])
+        cell.runs.append(run.run)
+        if run.damage:
+            grid.note_damage(run.damage)
+    grid.cells = list(cells.values())
     return grid
 
 
-def _read_each_once(directories: list[Path], grid: Grid) -> list[Run]:
-    runs: dict[tuple[tuple[str, str], ...], Run] = {}
+def _read_each_once(directories: list[Path], grid: Grid) -> list[FoundRun]:
+    runs: dict[tuple[tuple[str, str], ...], FoundRun] = {}
     for directory in directories:
         try:
-            run = read_run(directory)
-            run.records  # reads every line
+            run = find_run(directory)
             int(run.config["seed"])
         except (KeyError, ValueError, TypeError):
             grid.note(f"left out, because it is damaged: {directory / 'config.toml'} (it has no seed)")
@@ -60,8 +61,13 @@ def _read_each_once(directories: list[Path], grid: Grid) -> list[Run]:
     return list(runs.values())
 
 
-def _join(first: Run, other: Run, grid: Grid) -> Run:
-    """Two runs with one config and seed are one: the first, unless the other is further."""
+def _join(first: FoundRun, other: FoundRun, grid: Grid) -> FoundRun:
+    """Two runs with one config and seed are one: the first, unless the other is whole and it is not, or is further."""
+    if first.damage or other.damage:
+        stays, goes = (first, other) if other.damage else (other, first)
+        if goes.damage:
+            grid.note_damage(goes.damage)
+        return stays
     result = ("status", "weights_sha256")
     is_same = all(first.status.get(key) == other.status.get(key) for key in result)
     if first.has_ended and other.has_ended and not is_same:

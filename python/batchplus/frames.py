@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from batchplus.config_values import OPTIONAL
 from batchplus.errors import Error
 from batchplus.quantities import recorded_value
 from batchplus.store import Json, PathLikes, Run, find_runs, read_run
@@ -49,10 +51,13 @@ def records(paths: PathLikes, *, config: Sequence[str] = (), details: bool = Fal
     pandas = _pandas()
     config = [config] if isinstance(config, str) else list(config)
     rows: list[Json] = []
+    keys: set[str] = set(OPTIONAL)
     for run in read_all(paths, damaged):
+        keys |= run.config.keys()
         about = {"run": str(run.path), "id": run.id}
         for record in run.records:
             rows.append({**about, **_config_beside(record, run, config), **flatten(record, details), **_beside_gaps(record)})
+    _require_keys(config, keys)
     table = pandas.DataFrame(rows) if rows else pandas.DataFrame(columns=["run", "id", *config])
     for name in _NUMBERS_AS_TEXT:
         if name in config and name in table:
@@ -98,6 +103,14 @@ def _row_of(run: Run) -> Json:
         result[f"final_{key}"] = result.pop(key, None)
     where = {key: run.provenance.get(key) for key in _PROVENANCE}
     return {"run": str(run.path), "id": run.id, "status": run.state, **run.config, **result, **where}
+
+
+def _require_keys(asked: Sequence[str], keys: set[str]) -> None:
+    for key in asked:
+        if key not in keys:
+            near = difflib.get_close_matches(key, sorted(keys), n=1)
+            raise Error("no run has this key", where="config", value=str(key),
+                        hint=f"did you mean '{near[0]}'?" if near else "one of: " + ", ".join(sorted(keys)))
 
 
 def _config_beside(record: Json, run: Run, keys: Sequence[str]) -> Json:

@@ -22,6 +22,7 @@ Json = dict[str, Any]
 FORMAT_VERSION = 2
 _DAMAGED = "the file is damaged; restore it or remove the run"
 _LOST = "restore it or remove the run"
+_STATES = ("running", "interrupted", "done", "diverged")
 _SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+')
 _LAST_CHECKSUM = re.compile(r',"checksum":"([0-9a-f]*)"}\Z')
 # What says that a run has begun in a directory.
@@ -49,7 +50,7 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in ("done", "diverged")
+        return has_ended(self.status)
 
     @functools.cached_property
     def records(self) -> list[Json]:
@@ -61,6 +62,10 @@ class Run:
             if line:
                 rows.append(_parse_object(line, f"{file}:{number}", "not a record of a run"))
         return rows
+
+
+def has_ended(status: Json) -> bool:
+    return status["status"] in ("done", "diverged")
 
 
 def holds_run(directory: Path) -> bool:
@@ -107,9 +112,12 @@ def read_run(path: PathLike) -> Run:
         raise Error("this is not a run directory", where=str(directory),
                     hint="it holds some: batchplus.find_runs() lists them")
     status = read_status(directory)
-    config = _read_vouched(directory / "config.toml", status, "config_sha256")
-    return Run(directory, _parse_toml(config, directory / "config.toml"), status, _read_provenance(directory),
-               _read_records(directory, status))
+    return read_rest(directory, read_config(directory, status), status)
+
+
+def read_rest(directory: Path, config: Json, status: Json) -> Run:
+    """The run whose config and status are read."""
+    return Run(directory, config, status, _read_provenance(directory), _read_records(directory, status))
 
 
 def read_status(directory: Path) -> Json:
@@ -123,11 +131,18 @@ def read_status(directory: Path) -> Json:
     if not 1 <= version <= FORMAT_VERSION:
         raise Error("the run has a format that this package does not know", where=str(file), value=str(version),
                     hint="use a newer batchplus")
+    if status["status"] not in _STATES:
+        raise Error("not a state of a run", where=str(file), value=repr(status["status"]), hint=_DAMAGED)
     # The first format had no checksums.
     if version > 1 or "config_sha256" in status:
         _require_own_checksum(text, file)
     status.pop("checksum", None)
     return status
+
+
+def read_config(directory: Path, status: Json) -> Json:
+    file = directory / "config.toml"
+    return _parse_toml(_read_vouched(file, status, "config_sha256"), file)
 
 
 def _require_own_checksum(text: str, file: Path) -> None:
@@ -178,7 +193,7 @@ def read_text(file: Path) -> str:
 def _parse_object(text: str, where: str, otherwise: str) -> Json:
     try:
         parsed = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:  # the latter by brackets in brackets without end
         raise Error("not valid JSON", where=where, value=str(problem), hint=_DAMAGED) from None
     if not isinstance(parsed, dict):
         raise Error(otherwise, where=where, hint=_DAMAGED)
@@ -193,7 +208,7 @@ def _parse_toml(text: str, file: Path) -> Json:
     try:
         parsed: Json = tomllib.loads(text)
         return parsed
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise Error("not valid TOML", where=str(file), value=str(problem), hint=_DAMAGED) from None
 
 

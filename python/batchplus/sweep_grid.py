@@ -8,8 +8,9 @@ from typing import Any, Optional
 
 from batchplus.config_values import config_text
 from batchplus.errors import Error
+from batchplus.found_runs import find_run
 from batchplus.grid import Cell, Grid, Labels
-from batchplus.store import Json, Run, holds_run, read_run, read_text
+from batchplus.store import Json, Run, holds_run, read_text
 
 _FORMAT = 1
 
@@ -23,7 +24,7 @@ def read_sweep(root: Path) -> Grid:
             raise Error("the sweep has a format that this package does not know", where=str(file),
                         value=str(sweep["format_version"]), hint="use a newer batchplus")
         return _grid_of_sweep(root, sweep)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise Error("not the description of a sweep", where=str(file), value=repr(problem), hint=hint) from None
 
 
@@ -55,15 +56,16 @@ def _read_of_sweep(directory: Path, expected: dict[str, str], grid: Grid) -> Opt
     if not holds_run(directory):
         return None
     try:
-        run = read_run(directory)
-        run.records  # reads every line
+        found = find_run(directory)
     except Error as problem:
         grid.note_damage(problem)
         return None
-    found = {key: config_text(run.config, key) for key in expected}
-    differences = [f"{key} is {found[key] or 'not set'}, not {wanted or 'not set'}"
-                   for key, wanted in expected.items() if found[key] != wanted]
+    values = {key: config_text(found.config, key) for key in expected}
+    differences = [f"{key} is {values[key] or 'not set'}, not {wanted or 'not set'}"
+                   for key, wanted in expected.items() if values[key] != wanted]
     if differences:
         grid.note(f"left out, because it is another run than the sweep's: {directory} ({'; '.join(differences)})")
         return None
-    return run if run.has_ended else None
+    if found.damage:
+        grid.note_damage(found.damage)
+    return found.run

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import torch
+from torch.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/fixtures"))
 
@@ -39,3 +40,25 @@ def state_of(model):
 def largest_difference(a, b):
     assert a.keys() == b.keys()
     return max((a[name].double() - b[name].double()).abs().max().item() for name in a)
+
+
+def closures_of(model, images, labels, b):
+    def closure_of(x, y):
+        def closure():
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        return closure
+
+    return [closure_of(images[i:i + b], labels[i:i + b]) for i in range(0, len(labels), b)]
+
+
+def sizes_of(count, b):
+    return [min(b, count - i) for i in range(0, count, b)]
+
+
+def train(model, optimizer, images, labels, B, b, epochs=1):
+    for _ in range(epochs):
+        for x, y in outer_batches(images, labels, B, b):
+            optimizer.step(closures_of(model, x, y, b), sizes=sizes_of(len(y), b))

@@ -158,6 +158,60 @@ def test_copies_count_once_and_different_results_of_one_config_are_refused(tmp_p
         batchplus.compare(tmp_path / "runs")
 
 
+def damage(run, name="metrics.jsonl"):
+    with (run / name).open("a") as file:
+        file.write("{}\n")
+
+
+def require_same_report(call, folder, out):
+    printed = call("report", folder, "--out", out, "--no-figures")
+    comparison = batchplus.compare(folder)
+    require_same_cells(comparison, out / "tables/cells-test_accuracy.csv")
+    assert list(comparison.notes) == printed["notes"]
+    return comparison
+
+
+def test_runs_without_a_sweep_that_are_damaged_are_missing_as_in_the_report(call, tmp_path):
+    runs = tmp_path / "runs"
+    record = [{"epoch": 1, "test_accuracy": 50.0}]
+    for method in ("nag", "sgd"):
+        for seed in (1, 2):
+            write_run(runs / f"{method}{seed}", {"method": method, "seed": seed}, record,
+                      result={"test_accuracy": 50.0 + seed, "weights_sha256": f"{method}{seed}"})
+    damage(runs / "sgd2")
+    comparison = require_same_report(call, runs, tmp_path / "one")
+    assert comparison.cells.missing.tolist() == [0, 1] and len(comparison.notes) == 1
+
+    # All runs of a method: it stays a column. A run that goes on may be broken, and one whose config is damaged is unknown.
+    damage(runs / "sgd1")
+    (write_run(runs / "sgd3", {"seed": 3}, status="running") / "metrics.jsonl").write_text('{"epo\n{"epoch": 2}\n')
+    damage(write_run(runs / "sgd4", {"seed": 4}), "config.toml")
+    comparison = require_same_report(call, runs, tmp_path / "all")
+    assert comparison.cells.missing.tolist() == [0, 3] and len(comparison.notes) == 3
+
+    # A copy that is whole counts in its place.
+    write_run(runs / "whole", {"method": "sgd", "seed": 2}, record, result={"test_accuracy": 52.0, "weights_sha256": "sgd2"})
+    comparison = require_same_report(call, runs, tmp_path / "copy")
+    assert comparison.cells.n.tolist() == [2, 1]
+
+
+def test_runs_of_a_sweep_that_are_cut_short_or_elsewhere_are_noted_as_in_the_report(call, tmp_path):
+    rows = []
+    for seed in (1, 2, 3):
+        write_run(tmp_path / "runs" / str(seed), {"seed": seed}, [{"epoch": 1}], status="running" if seed == 2 else "done",
+                  result={"test_accuracy": 50.0})
+        rows.append({"id": str(seed), "seed": seed, "cell": {"method": "SGD"}, "config": {"seed": "7" if seed == 3 else str(seed)}})
+    (tmp_path / "runs/2/metrics.jsonl").write_text('{"epo\n{"epoch": 2}\n')
+    damage(tmp_path / "runs/3")
+    (tmp_path / "sweep.json").write_text(json.dumps({
+        "format_version": 1, "name": "n", "title": "t", "scale": "full", "note": "", "set": [],
+        "axes": [{"name": "method", "labels": ["SGD"]}], "runs": rows,
+        "report": {"tables": ["test_accuracy"], "curves": ["test_accuracy"], "x": "epochs", "smooth": 1}, "published": []}))
+    comparison = require_same_report(call, tmp_path, tmp_path / "out")
+    assert comparison.cells[["n", "missing"]].values.tolist() == [[1, 2]]
+    assert len(comparison.notes) == 1 and "another run than the sweep's" in comparison.notes[0]
+
+
 def test_other_data_under_one_name_is_noted_as_the_report_notes_it(call, tmp_path):
     small = ["--dataset", "synthetic", "--train-limit", 100, "--test-limit", 50, "--inner-batch", 25, "--epochs", 1, "--quiet"]
     for seed in (1, 2):
@@ -235,7 +289,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path, arguments, words):
 
 
 def test_a_sweep_that_cannot_be_read_is_named(tmp_path):
-    for content in ("{", "[]", json.dumps({"format_version": 1})):
+    for content in ("{", "[]", "[" * 100_000, json.dumps({"format_version": 1})):
         (tmp_path / "sweep.json").write_text(content)
         with pytest.raises(batchplus.Error, match="sweep.json"):
             batchplus.compare(tmp_path)

@@ -64,6 +64,14 @@ def test_records_take_keys_of_the_config_and_details(tmp_path):
     assert table.hessian_trace_draws[0] == 10
 
 
+def test_a_key_that_no_config_has_is_refused_and_one_that_is_not_set_is_empty(tmp_path):
+    write_run(tmp_path / "a", records=RECORDS)
+    with pytest.raises(batchplus.Error, match="did you mean 'method'") as caught:
+        batchplus.records(tmp_path, config=["seed", "methd"])
+    assert (caught.value.what, caught.value.where, caught.value.value) == ("no run has this key", "config", "methd")
+    assert batchplus.records(tmp_path, config="dropout").dropout.isna().all()
+
+
 def test_runs_without_records_give_an_empty_table(tmp_path):
     write_run(tmp_path / "a", status="running")
     assert batchplus.records(tmp_path).empty

@@ -3,41 +3,20 @@
 import contextlib
 import copy
 import io
+import pickle
 from unittest import mock
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from networks import Run, largest_difference, made_up, outer_batches, small_cnn, state_of  # noqa: E402
+from networks import Run, closures_of, largest_difference, made_up, outer_batches, small_cnn, state_of, train  # noqa: E402
 
-from batchplus.optim import OuterBatches, SignedSVRG  # noqa: E402
+from batchplus.optim import SignedSVRG  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 # Sums in another order in double precision: a few times 2^-53 a step, over some tens of steps that move weights by 0.1.
 ROUNDING = 1e-12
-
-
-def closures_of(model, images, labels, b):
-    def closure_of(x, y):
-        def closure():
-            loss = F.cross_entropy(model(x), y)
-            loss.backward()
-            return loss
-
-        return closure
-
-    return [closure_of(images[i:i + b], labels[i:i + b]) for i in range(0, len(labels), b)]
-
-
-def sizes_of(count, b):
-    return [min(b, count - i) for i in range(0, count, b)]
-
-
-def train(model, optimizer, images, labels, B, b, epochs=1):
-    for _ in range(epochs):
-        for x, y in outer_batches(images, labels, B, b):
-            optimizer.step(closures_of(model, x, y, b), sizes=sizes_of(len(y), b))
 
 
 @pytest.mark.parametrize("snapshot_gradients", ["cache", "recompute"])
@@ -147,6 +126,33 @@ def test_a_remainder_costs_its_share_and_makes_no_step():
     optimizer.step(problem.closures, sizes=[8, 8, 2])
     assert optimizer.gradient_evaluations == 3.25 and optimizer.inner_steps == 2
     assert problem.calls == [0, 1, 2, 1]
+
+
+def test_a_thousand_remainders_are_counted_to_the_last_digit():
+    problem = Parabolas([(0, 0), (0, 0)])
+    optimizer = SignedSVRG([problem.w], 0.1)
+    for _ in range(500):
+        optimizer.step(problem.closures, sizes=[30, 10])
+    resumed = SignedSVRG([problem.w], 0.1)
+    resumed.load_state_dict(pickle.loads(pickle.dumps(optimizer.state_dict())))
+    for _ in range(500):
+        resumed.step(problem.closures, sizes=[30, 10])
+    assert resumed.gradient_evaluations == 1000 * (30 + 10) / 30
+    resumed.step(problem.closures, sizes=[9, 6])  # another b
+    resumed.step(problem.closures[:1])
+    assert resumed.gradient_evaluations == 1336 and isinstance(resumed.gradient_evaluations, int)
+
+
+def test_a_state_whose_evaluations_are_a_plain_number_is_taken():
+    problem = Parabolas([(0, 0), (0, 0)])
+    optimizer = SignedSVRG([problem.w], 0.1)
+    state = optimizer.state_dict()
+    state["batchplus"] = {"gradient_evaluations": 1.5, "outer_steps": 1, "inner_steps": 1}
+    optimizer.load_state_dict(state)
+    assert optimizer.gradient_evaluations == 1.5
+    state["batchplus"] = {"gradient_evaluations": "many"}
+    with pytest.raises(ValueError, match="gradient_evaluations"):
+        optimizer.load_state_dict(state)
 
 
 @pytest.mark.parametrize("mode", ["cache", "recompute"])
@@ -398,7 +404,7 @@ def test_what_is_no_list_of_closures_is_refused(closures):
         SignedSVRG([torch.nn.Parameter(torch.ones(1))], 0.1).step(closures)
 
 
-@pytest.mark.parametrize("sizes", [[8], [8, 8, 8], [4, 8], [8, 0]])
+@pytest.mark.parametrize("sizes", [[8], [8, 8, 8], [4, 8], [8, 0], [8.0, 4.5]])
 def test_sizes_that_are_no_outer_batch_are_refused(sizes):
     problem = Parabolas([(3, 1), (0.5, -2)])
     with pytest.raises(ValueError, match="sizes are"):
@@ -415,7 +421,7 @@ def test_closures_without_gradients_and_sparse_ones_are_refused():
 
 
 @pytest.mark.parametrize("settings, words", [
-    ({"lr": -1.0}, "lr is -1.0"), ({"lr": float("nan")}, "lr is nan"), ({"momentum": -0.1}, "momentum is"),
+    ({"lr": -1.0}, "lr is -1.0"), ({"lr": "0.1"}, "lr is '0.1'"), ({"coefficient": "linear:1"}, "coefficient is"), ({"lr": float("nan")}, "lr is nan"), ({"momentum": -0.1}, "momentum is"),
     ({"weight_decay": float("inf")}, "weight_decay is"), ({"coefficient": float("nan")}, "coefficient is"),
     ({"nesterov": True}, "nesterov needs a momentum"), ({"snapshot_gradients": "sometimes"}, "'cache' or 'recompute'"),
     ({"snapshot_gradients": "recompute"}, "modules=model"),
@@ -423,67 +429,3 @@ def test_closures_without_gradients_and_sparse_ones_are_refused():
 def test_wrong_settings_are_refused(settings, words):
     with pytest.raises(ValueError, match=words):
         SignedSVRG([torch.nn.Parameter(torch.ones(1))], **{"lr": 0.1, **settings})
-
-
-def loader(count, b, **options):
-    data = torch.utils.data.TensorDataset(torch.arange(count).float(), torch.arange(count))
-    return torch.utils.data.DataLoader(data, batch_size=b, **options)
-
-
-@pytest.mark.parametrize("count, b, K, expected", [
-    (24, 4, 2, [[4, 4]] * 3),
-    (20, 4, 2, [[4, 4], [4, 4], [4]]),  # a shorter outer batch
-    (18, 4, 2, [[4, 4], [4, 4]]),  # two samples alone are left out
-    (22, 4, 2, [[4, 4], [4, 4], [4, 2]]),  # two samples behind a whole inner batch are a part of its mu
-    (22, 4, 3, [[4, 4, 4], [4, 4, 2]]),
-    (3, 4, 2, [[3]]),
-])
-def test_batches_are_grouped_as_the_program_cuts_a_pass(count, b, K, expected):
-    outer = OuterBatches(loader(count, b), K)
-    groups = list(outer)
-    assert [group.sizes for group in groups] == expected
-    assert len(outer) == len(groups)
-    assert [len(y) for group in groups for _, y in group] == [size for sizes in expected for size in sizes]
-
-
-def test_the_loop_sees_every_sample_in_the_loaders_order():
-    seen = [y for group in OuterBatches(loader(24, 4), 3) for _, labels in group for y in labels.tolist()]
-    assert seen == list(range(24))
-    assert len(OuterBatches(loader(22, 4, drop_last=True), 2)) == 3
-
-
-def test_closures_take_the_parts_of_a_batch_or_the_batch():
-    for batches, expected in (([(1, 2), [3, 4]], [(1, 2), (3, 4)]), ([{"x": 5}], [({"x": 5},)])):
-        got = []
-        for group in OuterBatches(batches, 2):
-            for closure in group.closures(lambda *parts: got.append(parts)):
-                closure()
-        assert got == expected
-
-
-def test_the_wrapped_loop_is_the_loop_by_hand():
-    images, labels = made_up(44)
-    by_hand, wrapped = small_cnn(), small_cnn()
-    train(by_hand, SignedSVRG(by_hand.parameters(), 0.1), images, labels, 16, 8)
-    optimizer = SignedSVRG(wrapped.parameters(), 0.1)
-
-    def compute(x, y):
-        loss = F.cross_entropy(wrapped(x), y)
-        loss.backward()
-        return loss
-
-    data = torch.utils.data.TensorDataset(images, labels)
-    for batches in OuterBatches(torch.utils.data.DataLoader(data, batch_size=8), 2):
-        optimizer.step(batches.closures(compute))
-    assert largest_difference(state_of(by_hand), state_of(wrapped)) == 0
-    assert optimizer.gradient_evaluations == 3 + 3 + 1.5
-
-
-def test_growing_batches_and_wrong_counts_are_refused():
-    with pytest.raises(ValueError, match="same size"):
-        list(OuterBatches([torch.ones(2), torch.ones(3)]))
-    with pytest.raises(ValueError, match="a batch follows one with fewer"):
-        list(OuterBatches([torch.ones(4), torch.ones(3), torch.ones(4)], 1))
-    for wrong in (0, -1, 1.5, True):
-        with pytest.raises(ValueError, match="inner_batches is"):
-            OuterBatches([], wrong)

@@ -110,6 +110,24 @@ def test_a_status_of_something_else_is_refused(run, content):
     assert (problem.what, problem.where) == ("not the status of a run", str(run / "status.json"))
 
 
+@pytest.mark.parametrize("state", ["", "finished"])
+def test_a_state_that_no_run_has_is_refused(run, state):
+    (run / "status.json").write_text(json.dumps({"format_version": 1, "status": state}))
+    problem = refusal(run)
+    assert (problem.what, problem.where, problem.value) == ("not a state of a run", str(run / "status.json"), repr(state))
+
+
+@pytest.mark.parametrize("name, opening", [("status.json", "["), ("provenance.json", '{"a":'), ("metrics.jsonl", "["),
+                                           ("config.toml", "a = [")])
+def test_brackets_without_end_are_named(tmp_path, name, opening):
+    run = write_run(tmp_path / "run", records=RECORDS, status="running")
+    if name == "config.toml":
+        (run / "status.json").write_text('{"format_version": 1, "status": "done"}')  # has no checksum of it
+    (run / name).write_text(opening + opening[-1] * 100_000 if name == "config.toml" else opening * 100_000 + "\n")
+    problem = refusal(run)
+    assert problem.where.startswith(str(run / name)) and problem.what.startswith("not valid")
+
+
 def test_a_newer_format_is_refused(run):
     change(run / "status.json", '"format_version": 2', '"format_version": 3')
     assert refusal(run).hint == "use a newer batchplus"

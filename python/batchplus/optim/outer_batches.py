@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Optional
 
-Closure = Callable[[], Any]
+Count = Callable[[Any], Optional[int]]
 
 
-class Closures(list[Closure]):
-    """Closures that know how many samples each one is of. `sizes` is None where that is not known."""
+class BatchClosure:
+    """Computes loss and gradients of one batch, and knows how many `samples` that has; None where that is not known."""
 
-    sizes: Optional[list[int]] = None
+    def __init__(self, compute: Callable[..., Any], batch: Any, samples: Optional[int]) -> None:
+        self.samples = samples
+        self._compute, self._batch = compute, batch
+
+    def __call__(self) -> Any:
+        return self._compute(*self._batch) if isinstance(self._batch, (tuple, list)) else self._compute(self._batch)
 
 
 class OuterBatch(list[Any]):
-    """The inner batches that share a snapshot. `sizes` counts their samples, or is None where batches have no tensors.
-    The last one may be smaller than the first: then it is a part of mu and makes no step."""
+    """The inner batches that share a snapshot. The last one may be smaller than the first: then it is a part of mu and
+    makes no step."""
 
-    sizes: Optional[list[int]] = None
+    def __init__(self, batches: Iterable[Any] = (), count: Optional[Count] = None) -> None:
+        super().__init__(batches)
+        self._count = count or count_samples
 
-    def closures(self, compute: Callable[..., Any]) -> Closures:
+    @property
+    def sizes(self) -> Optional[list[int]]:
+        """The samples of each batch; None where that is not known."""
+        counts = [self._count(batch) for batch in self]
+        known = [count for count in counts if count is not None]
+        return known if len(known) == len(counts) else None
+
+    def closures(self, compute: Callable[..., Any]) -> list[BatchClosure]:
         """One closure for each batch, for SignedSVRG.step. `compute` gets what the loop's body got: the parts of a batch
         that is a tuple or a list, or else the batch. It computes the loss and its gradients, and returns the loss."""
-
-        def closure_of(batch: Any) -> Closure:
-            return (lambda: compute(*batch)) if isinstance(batch, (tuple, list)) else (lambda: compute(batch))
-
-        closures = Closures(closure_of(batch) for batch in self)
-        closures.sizes = self.sizes
-        return closures
+        return [BatchClosure(compute, batch, self._count(batch)) for batch in self]
 
 
 class OuterBatches:
@@ -37,20 +45,27 @@ class OuterBatches:
 
     As in the program, a pass that K does not divide ends with a shorter outer batch. A batch that is smaller than the
     first one, as the last of a pass may be, ends its outer batch and is a part of its mu; alone it is left out.
+
+    `count` says how many samples a batch has, where the first tensor in it does not: count=lambda batch: len(batch[0]).
+    Batches that cannot be counted are taken to be equal.
     """
 
-    def __init__(self, loader: Iterable[Any], inner_batches: int = 2) -> None:
+    def __init__(self, loader: Iterable[Any], inner_batches: int = 2, *, count: Optional[Count] = None) -> None:
         if isinstance(inner_batches, bool) or not isinstance(inner_batches, int) or inner_batches < 1:
             raise ValueError(f"inner_batches is {inner_batches!r}: it must be a whole number, 1 or more")
         self.loader = loader
         self.inner_batches = inner_batches
+        self._count = count or count_samples
 
     def __iter__(self) -> Iterator[OuterBatch]:
         largest: Optional[int] = None
         has_ended = False
-        group = OuterBatch()
+        group = OuterBatch(count=self._count)
         for batch in self.loader:
-            size = count_samples(batch)
+            size = self._count(batch)
+            if size is None and self._has_remainder():
+                raise ValueError("it cannot be seen how many samples a batch has, and the last one has fewer: say it, as in "
+                                 "OuterBatches(loader, count=lambda batch: len(batch[0])), or load with drop_last=True")
             largest = size if largest is None else largest
             if size is not None and largest is not None and size > largest:
                 raise ValueError(f"a batch has {size} samples and the first one {largest}: give all the same size")
@@ -61,27 +76,34 @@ class OuterBatches:
             if is_short and not group:
                 continue
             group.append(batch)
-            group.sizes = None if size is None else [*(group.sizes or []), size]
             if is_short or len(group) == self.inner_batches:
                 yield group
-                group = OuterBatch()
+                group = OuterBatch(count=self._count)
         if group:
             yield group
 
     def __len__(self) -> int:
         """Outer batches of a pass, if the loader knows how long it is."""
         batches = len(self.loader)  # type: ignore[arg-type]
-        size, sampler = getattr(self.loader, "batch_size", None), getattr(self.loader, "sampler", None)
-        if size and hasattr(sampler, "__len__"):
-            batches = min(batches, len(sampler) // size or 1)  # type: ignore[arg-type]
+        if self._has_remainder() and batches > 1:
+            batches -= 1  # it makes no step
         return -(-batches // self.inner_batches)
+
+    def _has_remainder(self) -> bool:
+        """Whether the loader is known to end with a smaller batch."""
+        size, sampler = getattr(self.loader, "batch_size", None), getattr(self.loader, "sampler", None)
+        if not size or not hasattr(sampler, "__len__") or getattr(self.loader, "drop_last", False):
+            return False
+        return len(sampler) % int(size) != 0  # type: ignore[arg-type]
 
 
 def count_samples(batch: Any) -> Optional[int]:
-    """The length of the first tensor of a batch; None when it has none."""
+    """The length of the first tensor that is the batch or a part of it; None when there is none. Lists in it are not
+    looked into: they may have a tensor for each sample."""
     if isinstance(batch, Mapping):
         batch = list(batch.values())
-    if isinstance(batch, (tuple, list)):
-        return count_samples(batch[0]) if batch else None
-    shape = getattr(batch, "shape", None)
-    return int(shape[0]) if shape else None
+    for part in batch if isinstance(batch, (tuple, list)) else [batch]:
+        shape = getattr(part, "shape", None)
+        if shape:
+            return int(shape[0])
+    return None

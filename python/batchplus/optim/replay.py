@@ -24,14 +24,20 @@ class RandomState:
 
 
 class Buffers:
-    """The buffers of modules as they are now, BatchNorm's running statistics among them."""
+    """The buffers of modules as they are now, BatchNorm's running statistics among them. Those that a module replaces by
+    others come back as well as those that it changes in place."""
 
     def __init__(self, modules: Iterable[torch.nn.Module]) -> None:
-        self._buffers = [buffer for module in modules for buffer in module.buffers()]
-        self._values = [buffer.detach().clone() for buffer in self._buffers]
+        parts = {part: None for module in modules for part in module.modules()}
+        self._buffers = [(part, dict(part._buffers)) for part in parts]
+        self._values = [(buffer, buffer.detach().clone()) for _, buffers in self._buffers for buffer in buffers.values()
+                        if buffer is not None]
 
     def restore(self) -> None:
-        for buffer, value in zip(self._buffers, self._values):
+        for part, buffers in self._buffers:
+            part._buffers.clear()
+            part._buffers.update(buffers)
+        for buffer, value in self._values:
             buffer.copy_(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Optional, Union
 
 import torch
@@ -13,7 +14,7 @@ from torch.optim import Optimizer
 from batchplus.optim.replay import Buffers, RandomState
 from batchplus.optim.step_parts import Gradients, StepPlan, WeightedMean
 
-_COUNTERS = ("gradient_evaluations", "outer_steps", "inner_steps")
+_COUNTERS = ("outer_steps", "inner_steps")
 
 
 class SignedSVRG(Optimizer):
@@ -53,11 +54,17 @@ class SignedSVRG(Optimizer):
             raise ValueError("snapshot_gradients='recompute' needs the model, whose BatchNorm statistics a gradient that is "
                              "computed again must not move: SignedSVRG(..., modules=model)")
         self._is_cached = snapshot_gradients == "cache"
-        self.gradient_evaluations: float = 0
+        self._evaluations = Fraction(0)
         self.outer_steps = 0
         self.inner_steps = 0
         super().__init__(params, {"lr": lr, "coefficient": coefficient, "momentum": momentum, "nesterov": nesterov,
                                   "weight_decay": weight_decay})
+
+    @property
+    def gradient_evaluations(self) -> float:
+        """So far; a batch with fewer samples than the others counts as its share of one. A whole number is an int."""
+        exact = self._evaluations
+        return exact.numerator if exact.denominator == 1 else exact.numerator / exact.denominator
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         _require_valid({**self.defaults, **param_group})
@@ -75,7 +82,7 @@ class SignedSVRG(Optimizer):
             raise TypeError("SignedSVRG does not go with a GradScaler: an outer batch has several backward passes at "
                             "different weights, and the scaler checks and unscales only one. Call optimizer.step(closures) "
                             "yourself, with unscaled losses; autocast with bfloat16 needs no scaler")
-        plan = StepPlan(closures, sizes if sizes is not None else getattr(closures, "sizes", None))
+        plan = StepPlan(closures, sizes)
         parameters = [p for group in self.param_groups for p in group["params"]]
         snapshot = self._take_snapshot(plan, parameters)  # w, mu
         after = RandomState(_devices(parameters))
@@ -113,7 +120,9 @@ class SignedSVRG(Optimizer):
         torch.clear_autocast_cache()  # an autocast around step() would go on with the weights of before
         with torch.set_grad_enabled(True):
             loss = plan.closures[t]()
-        self.gradient_evaluations = _whole(self.gradient_evaluations + plan.shares[t])
+        self._evaluations += plan.shares[t]
+        if not (loss is None or isinstance(loss, (torch.Tensor, int, float))):
+            raise TypeError(f"a closure returned a {type(loss).__name__}: it must return its loss, or None")
         if all(p.grad is None for p in parameters):
             raise RuntimeError("a closure left no gradients: it must call loss.backward() for the parameters given to SignedSVRG")
         if any(p.grad is not None and p.grad.is_sparse for p in parameters):
@@ -161,12 +170,14 @@ class SignedSVRG(Optimizer):
         p.add_(v.add(m, alpha=group["momentum"]) if group["nesterov"] else m, alpha=-float(group["lr"]))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("defaults", "state", "param_groups", "_modules", "_is_cached", *_COUNTERS)
+        names = ("defaults", "state", "param_groups", "_modules", "_is_cached", "_evaluations", *_COUNTERS)
         return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
         """As of every optimiser, and the counters."""
-        return {**super().state_dict(), "batchplus": {name: getattr(self, name) for name in _COUNTERS}}
+        evaluations = [self._evaluations.numerator, self._evaluations.denominator]
+        counters = {"gradient_evaluations": evaluations, **{name: getattr(self, name) for name in _COUNTERS}}
+        return {**super().state_dict(), "batchplus": counters}
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Takes its own, and that of torch.optim.SGD, whose groups get the coefficient that they have here."""
@@ -182,7 +193,9 @@ class SignedSVRG(Optimizer):
         for group in saved["param_groups"]:
             _require_valid({**self.defaults, **group})
         counters = state_dict.get("batchplus", {})
+        evaluations = _fraction(counters.get("gradient_evaluations", 0))
         super().load_state_dict({key: value for key, value in saved.items() if key != "batchplus"})
+        self._evaluations = evaluations
         for name in _COUNTERS:
             setattr(self, name, counters.get(name, 0))
 
@@ -212,9 +225,12 @@ def _copy(values: list[torch.Tensor], into: list[torch.Tensor]) -> None:
         p.copy_(value)
 
 
-def _whole(number: float) -> float:
-    """Counts are whole numbers unless b does not divide B."""
-    return int(number) if float(number).is_integer() else number
+def _fraction(saved: Any) -> Fraction:
+    """Numerator and denominator, or a plain number."""
+    try:
+        return Fraction(*saved) if isinstance(saved, (list, tuple)) else Fraction(saved)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise ValueError(f"gradient_evaluations is {saved!r} in the state: it must be a number") from None
 
 
 def _weighted_loss(losses: list[Any], weights: list[float]) -> Optional[torch.Tensor]:
@@ -225,12 +241,19 @@ def _weighted_loss(losses: list[Any], weights: list[float]) -> Optional[torch.Te
 
 def _require_valid(group: dict[str, Any]) -> None:
     for name in ("lr", "momentum", "weight_decay"):
-        if not (math.isfinite(group[name]) and group[name] >= 0):
+        if not (_is_finite(group[name]) and group[name] >= 0):
             raise ValueError(f"{name} is {group[name]!r}: it must be a finite number, zero or more")
-    if not math.isfinite(group["coefficient"]):
+    if not _is_finite(group["coefficient"]):
         raise ValueError(f"coefficient is {group['coefficient']!r}: it must be a finite number")
     if group["nesterov"] and group["momentum"] == 0:
         raise ValueError("nesterov needs a momentum: momentum=0.9 is usual")
     for name in ("dampening", "maximize"):
         if group.get(name):
             raise ValueError(f"{name} is {group[name]!r}: SignedSVRG has no such thing; it must be 0 or False")
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False  # no number at all

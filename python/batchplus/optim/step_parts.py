@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Optional
 
 import torch
@@ -12,7 +13,7 @@ Gradients = list[Optional[torch.Tensor]]
 
 
 class StepPlan:
-    """Closures with their share of mu (`weights`), their cost in evaluations (`shares`), and how many make steps."""
+    """Closures with their share of mu (`weights`), their exact cost in evaluations (`shares`), and how many make steps."""
 
     def __init__(self, closures: Any, sizes: Optional[Sequence[int]]) -> None:
         if closures is None or callable(closures):
@@ -22,14 +23,23 @@ class StepPlan:
         if not self.closures or not all(callable(closure) for closure in self.closures):
             raise TypeError(f"SignedSVRG.step got {len(self.closures)} closures, of which "
                             f"{sum(callable(one) for one in self.closures)} can be called: it needs at least one, and all must")
-        counts = [1] * len(self.closures) if sizes is None else list(sizes)
-        if len(counts) != len(self.closures) or min(counts) < 1 or any(n != counts[0] for n in counts[:-1]) or \
-                counts[-1] > counts[0]:
+        counts = _known_sizes(self.closures) if sizes is None else list(sizes)
+        if len(counts) != len(self.closures) or any(int(n) != n for n in counts) or min(counts) < 1 or \
+                any(n != counts[0] for n in counts[:-1]) or counts[-1] > counts[0]:
             raise ValueError(f"sizes are {counts} for {len(self.closures)} closures: every batch needs the same number of "
                              "samples, but for the last one, which may have fewer")
         self.weights = [n / sum(counts) for n in counts]
-        self.shares = [n / counts[0] for n in counts]
+        self.shares = [Fraction(int(n), int(counts[0])) for n in counts]
         self.steps = sum(n == counts[0] for n in counts)
+
+
+def _known_sizes(closures: list[Callable[[], Any]]) -> list[int]:
+    """What the closures of OuterBatches know of their samples. Where none does, all are taken to be equal."""
+    known = [samples for closure in closures if (samples := getattr(closure, "samples", None)) is not None]
+    if known and len(known) < len(closures):
+        raise ValueError(f"{len(known)} of {len(closures)} closures know how many samples they are of: say it of all, as in "
+                         "step(closures, sizes=batches.sizes)")
+    return known or [1] * len(closures)
 
 
 class WeightedMean:
