@@ -59,9 +59,9 @@ SweepState state_of(const SweepDirectory& directory, const std::string& id) {
   const RunLayout layout{directory.run(id)};
   if (!fs::exists(layout.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(layout.root);
-  if (word == "diverged") return SweepState::kDiverged;
   // Going on with a run makes records good that were lost.
-  if (word == "done" && has_records(layout)) return SweepState::kDone;
+  const bool is_ended = word == "done" || word == "diverged";
+  if (is_ended && has_records(layout)) return word == "done" ? SweepState::kDone : SweepState::kDiverged;
   return is_held(directory, id) ? SweepState::kRunning : SweepState::kInterrupted;
 }
 
