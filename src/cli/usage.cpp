@@ -119,7 +119,8 @@ void refuse_empty_values(CLI::App& app) {
       },
       "");
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() > 0) option->check(kNotEmpty);
+    // Before what other checks have to say of it.
+    if (option->get_items_expected_max() > 0) option->transform(kNotEmpty);
   }
   for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_values(*command);
 }

@@ -302,6 +302,25 @@ TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
 }
 
+// The report of the directory would be that of the second alone.
+TEST(Sweep, OfAnotherSpecNeedsADirectoryOfItsOwn) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  fs::copy_file(spec, scratch / "other.toml");
+  const auto sweep = [&](const std::string& file) {
+    return batchplus({"sweep", file, "--out", scratch / "s", "--index", "0", "--quiet"});
+  };
+  EXPECT_EQ(sweep(spec).exit_code, 0);
+  const std::string before = read_file(scratch / "s" / "sweep.json");
+  const ProcessResult refused = sweep(scratch / "other.toml");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("the sweep of another spec"));
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+  write_file_atomically(scratch / "s" / "sweep.json", "{ cut");
+  EXPECT_EQ(sweep(spec).exit_code, 0) << "a damaged one is made good";
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+}
+
 TEST(Sweep, ReplacesNoScriptForSlurmButItsOwn) {
   const Scratch scratch;
   const testing::Environment no_programs("PATH", "/no/such/folder");
@@ -323,10 +342,10 @@ TEST(Sweep, ReplacesNoScriptForSlurmButItsOwn) {
 
 TEST(Sweep, NamesALockThatIsSomebodysOwnAndGoesOnWithTheOtherRuns) {
   const Scratch scratch;
-  const std::vector<std::string> sweep = {"sweep",    write_spec(scratch), "--out", scratch / "s", "--set",
-                                          "epochs=1", "--workers",         "1",     "--quiet"};
-  const auto run = with_options(sweep, {"--index", "0"});
-  EXPECT_EQ(batchplus(run).exit_code, 0);
+  const std::vector<std::string> spec = {"sweep", write_spec(scratch), "--out",  scratch / "s",
+                                         "--set", "epochs=1",          "--quiet"};
+  const auto sweep = with_options(spec, {"--workers", "1"});
+  EXPECT_EQ(batchplus(with_options(spec, {"--index", "0"})).exit_code, 0);
   const fs::path lock = fs::directory_iterator(scratch / "s" / "locks")->path();
   fs::remove_all(scratch / "s" / "runs");
   write_file_atomically(lock, "my notes\n");
@@ -351,6 +370,9 @@ TEST(Sweep, MakesLostRecordsGood) {
   fs::remove(records);
   EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
   EXPECT_EQ(read_file(records), before);
+  write_file_atomically(records, before.substr(0, before.size() / 2));
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  EXPECT_EQ(read_file(records), before) << "cut short";
   write_file_atomically(records, "");
   auto status = with_options({"sweep", "status"}, {sweep.begin() + 1, sweep.begin() + 6});
   status.emplace_back("--json");

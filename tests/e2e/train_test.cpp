@@ -218,14 +218,15 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
   const fs::path cut = scratch / "cut" / "cifar-10-batches-bin" / "data_batch_4.bin";
   write_file_atomically(cut, read_file(cut).substr(0, 5000));
   write_file_atomically(scratch / "weights.pt", "not a weight file");
+  const Scratch configs;
   for (const char* key : {"out", "save_weights", "init", "data_dir"})
-    write_file_atomically(scratch / (std::string(key) + ".toml"), std::string(key) + " = \"\"\n");
+    write_file_atomically(configs / (std::string(key) + ".toml"), std::string(key) + " = \"\"\n");
   const std::vector<BadInput> cases = {
-      {{"--config", scratch / "out.toml"}, "out.toml:1"},
-      {{"--config", scratch / "out.toml"}, "the value is empty"},
-      {{"--config", scratch / "save_weights.toml"}, "the value is empty"},
-      {{"--config", scratch / "init.toml"}, "the value is empty"},
-      {{"--config", scratch / "data_dir.toml"}, "the value is empty"},
+      {{"--config", configs / "out.toml"}, "out.toml:1"},
+      {{"--config", configs / "out.toml"}, "the value is empty"},
+      {{"--config", configs / "save_weights.toml"}, "the value is empty"},
+      {{"--config", configs / "init.toml"}, "the value is empty"},
+      {{"--config", configs / "data_dir.toml"}, "the value is empty"},
       {{"--outer-batch", "32"}, "outer batch is smaller"},
       {{"--inner-batch", "641"}, "inner batch is larger than the training set"},
       {{"--outer-batch", "1000"}, "outer batch is larger"},

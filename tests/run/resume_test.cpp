@@ -245,7 +245,7 @@ TEST_F(ResumeTest, RefusesOtherInitialWeights) {
 
 // A checkpoint from before does not say it, and provenance.json may.
 TEST_F(ResumeTest, BitsThatWereNotPortableStaySo) {
-  if (!machine_has("avx2", kernels::are_available())) return;
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
   const CheckpointContents saved = read_contents(run / "checkpoint.pt");
   const auto as_left = [&](const Json& in_checkpoint, const Json& in_provenance) {
     const fs::path copy = scratch / "copy";
@@ -278,7 +278,9 @@ TEST_F(ResumeTest, RefusesACheckpointThatLacksSomething) {
     changed.state.erase(key);
     save_contents(RunLayout{run}, changed);
     // One from before does not have it.
-    if (key != "has_portable_bits") EXPECT_THROW(run_once(config, run), Error) << key;
+    if (key != "has_portable_bits") {
+      EXPECT_THROW(run_once(config, run), Error) << key;
+    }
     for (const Json& wrong : {Json("x"), Json(nullptr), Json::array()}) {
       changed.state[key] = wrong;
       save_contents(RunLayout{run}, changed);

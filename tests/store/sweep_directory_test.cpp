@@ -40,7 +40,10 @@ TEST(SweepDirectory, AFinishedRunWithoutItsRecordsIsNotDone) {
   }
   EXPECT_EQ(state_of(sweep, "a"), SweepState::kDone);
   write_file_atomically(RunLayout{sweep.run("a")}.metrics(), "");
-  EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted) << "emptied";
+  for (const RecordsCheck check : {RecordsCheck::kChecksum, RecordsCheck::kPresence})
+    EXPECT_EQ(state_of(sweep, "a", check), SweepState::kInterrupted) << "emptied";
+  write_file_atomically(RunLayout{sweep.run("a")}.metrics(), "{\"epoch\":2}\n");
+  EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted) << "changed";
   std::filesystem::remove(RunLayout{sweep.run("a")}.metrics());
   EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted);
   EXPECT_TRUE(is_open(state_of(sweep, "a"))) << "a worker goes on with it";
