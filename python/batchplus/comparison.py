@@ -11,7 +11,7 @@ from batchplus.choices import settle_choices
 from batchplus.errors import Error
 from batchplus.frames import _pandas
 from batchplus.grid import Cell, Grid, Labels
-from batchplus.mixed_inputs import note_mixed_inputs
+from batchplus.mixed_inputs import leave_out_mixed_inputs, note_mixed_inputs
 from batchplus.quantities import best_value, final_value, require_levels, value_at_loss
 from batchplus.statistics import compare_paired, correct_holm, summarize
 from batchplus.store import Json, PathLikes, Run, find_runs, paths_of
@@ -79,6 +79,7 @@ def _grid_of(paths: PathLikes) -> Grid:
     given = paths_of(paths)
     is_sweep = len(given) == 1 and (given[0] / "sweep.json").exists()
     grid = read_sweep(given[0]) if is_sweep else arrange(find_runs(given))
+    leave_out_mixed_inputs(grid)
     note_mixed_inputs(grid)
     settle_choices(grid)
     return grid

@@ -24,6 +24,10 @@ class FoundRun:
     def has_ended(self) -> bool:
         return has_ended(self.status)
 
+    @property
+    def provenance(self) -> Json:
+        return self.run.provenance if self.run else {}
+
 
 def find_run(directory: Path) -> FoundRun:
     """An Error when it cannot be said which run it is. Of one that was cut short, the records may be so too."""

@@ -117,7 +117,7 @@ def read_run(path: PathLike) -> Run:
 
 def read_rest(directory: Path, config: Json, status: Json) -> Run:
     """The run whose config and status are read."""
-    return Run(directory, config, status, _read_provenance(directory), _read_records(directory, status))
+    return Run(directory, config, status, _read_provenance(directory, status), _read_records(directory, status))
 
 
 def read_status(directory: Path) -> Json:
@@ -135,7 +135,7 @@ def read_status(directory: Path) -> Json:
         raise Error("not a state of a run", where=str(file), value=repr(status["status"]), hint=_DAMAGED)
     # The first format had no checksums.
     if version > 1 or "config_sha256" in status:
-        _require_own_checksum(text, file)
+        require_own_checksum(text, file)
     status.pop("checksum", None)
     return status
 
@@ -145,12 +145,12 @@ def read_config(directory: Path, status: Json) -> Json:
     return _parse_toml(_read_vouched(file, status, "config_sha256"), file)
 
 
-def _require_own_checksum(text: str, file: Path) -> None:
+def require_own_checksum(text: str, file: Path, hint: str = _DAMAGED) -> None:
     """The checksum is of everything else in the file as compact JSON: the same tokens without the white space."""
     compact = _SPACE_OR_STRING.sub(lambda token: token[0] if token[0].startswith('"') else "", text)
     claimed = _LAST_CHECKSUM.search(compact)
     if claimed is None or claimed[1] != _sha256(compact[: claimed.start()] + "}"):
-        raise Error("the file is not as it was written", where=str(file), value="its checksum is wrong", hint=_DAMAGED)
+        raise Error("the file is not as it was written", where=str(file), value="its checksum is wrong", hint=hint)
 
 
 def _read_vouched(file: Path, status: Json, key: str) -> str:
@@ -172,9 +172,11 @@ def _read_records(directory: Path, status: Json) -> str:
     return _read_vouched(file, status, "metrics_sha256")
 
 
-def _read_provenance(directory: Path) -> Json:
+def _read_provenance(directory: Path, status: Json) -> Json:
     file = directory / "provenance.json"
-    return _parse_object(read_text(file), str(file), "not the provenance of a run")
+    provenance = _parse_object(read_text(file), str(file), "not the provenance of a run")
+    _read_vouched(file, status, "provenance_sha256")
+    return provenance
 
 
 def read_text(file: Path) -> str:

@@ -10,7 +10,7 @@ from batchplus.config_values import config_text
 from batchplus.errors import Error
 from batchplus.found_runs import find_run
 from batchplus.grid import Cell, Grid, Labels
-from batchplus.store import Json, Run, holds_run, read_text
+from batchplus.store import Json, Run, holds_run, read_text, require_own_checksum
 
 _FORMAT = 1
 
@@ -19,7 +19,10 @@ def read_sweep(root: Path) -> Grid:
     file = root / "sweep.json"
     hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again"
     try:
-        sweep: Any = json.loads(read_text(file))
+        text = read_text(file)
+        sweep: Any = json.loads(text)
+        if "checksum" in sweep:  # sweeps from before have none
+            require_own_checksum(text, file, hint)
         if sweep["format_version"] != _FORMAT:
             raise Error("the sweep has a format that this package does not know", where=str(file),
                         value=str(sweep["format_version"]), hint="use a newer batchplus")

@@ -75,19 +75,22 @@ def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_run(folder, config=None, records=(), status="done", result=None):
+def write_run(folder, config=None, records=(), status="done", result=None, inputs=None):
     """A run directory as the program writes it. Numbers are such that Python and the program print them alike."""
     folder.mkdir(parents=True)
     config = {"dataset": "synthetic", "model": "mlp", "method": "sgd", "lr": 0.1, "seed": 1, **(config or {})}
     config_text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
     records_text = "".join(compact(record) + "\n" for record in records)
+    provenance = {"batchplus": "0.1.0", "processor": "an abacus", **({"inputs": inputs} if inputs else {})}
+    provenance_text = json.dumps(provenance)
     content = {"format_version": 2, "status": status, "updated": "2026-01-01T00:00:00Z", **(result or {}),
                "config_sha256": sha256(config_text)}
     if status in ("done", "diverged"):
         content["metrics_sha256"] = sha256(records_text)
+        content["provenance_sha256"] = sha256(provenance_text)
     content["checksum"] = sha256(compact(content))
     (folder / "config.toml").write_text(config_text)
-    (folder / "provenance.json").write_text(json.dumps({"batchplus": "0.1.0", "processor": "an abacus"}))
+    (folder / "provenance.json").write_text(provenance_text)
     (folder / "metrics.jsonl").write_text(records_text)
     (folder / "status.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return folder

@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from conftest import write_run
+from conftest import compact, sha256, write_run
 
 import batchplus
 
@@ -212,17 +212,43 @@ def test_runs_of_a_sweep_that_are_cut_short_or_elsewhere_are_noted_as_in_the_rep
     assert len(comparison.notes) == 1 and "another run than the sweep's" in comparison.notes[0]
 
 
-def test_other_data_under_one_name_is_noted_as_the_report_notes_it(call, tmp_path):
-    small = ["--dataset", "synthetic", "--train-limit", 100, "--test-limit", 50, "--inner-batch", 25, "--epochs", 1, "--quiet"]
-    for seed in (1, 2):
-        call("train", *small, "--seed", seed, "--out", tmp_path / f"runs/{seed}")
-    provenance = tmp_path / "runs/2/provenance.json"
-    content = json.loads(provenance.read_text())
-    assert content["inputs"]["train"] != "other"
-    content["inputs"]["train"] = "other"
-    provenance.write_text(json.dumps(content))
-    printed = call("report", tmp_path / "runs", "--no-figures")
-    assert list(batchplus.compare(tmp_path / "runs").notes) == printed["notes"] != []
+def test_other_data_under_one_name_stands_in_rows_of_its_own_as_in_the_report(call, tmp_path):
+    for name, method, seed, test in (("1", "sgd", 1, "1" * 64), ("2", "sgd", 2, "1" * 64), ("3", "nag", 1, "2" * 64),
+                                     ("4", "nag", 2, "1" * 64), ("5", "sgd", 1, "2" * 64), ("6", "nag", 3, None)):
+        write_run(tmp_path / "runs" / name, {"method": method, "seed": seed}, result={"test_accuracy": 50.0 + seed},
+                  inputs={"test": test, "train": "t"} if test else None)
+    comparison = batchplus.compare(tmp_path / "runs")
+    assert list(comparison.cells.columns[:2]) == ["test data", "method"]
+    assert comparison.paired[["test data", "pairs"]].values.tolist() == [["1" * 8, 1], ["2" * 8, 1]]
+    printed = call("report", tmp_path / "runs", "--no-figures", "--out", tmp_path / "report")
+    require_same_cells(comparison, tmp_path / "report/tables/cells-test_accuracy.csv")
+    assert list(comparison.notes) == printed["notes"] != []
+
+
+def test_runs_of_a_sweep_with_other_data_are_left_out_as_in_the_report(call, tmp_path):
+    (tmp_path / "s.toml").write_text(
+        'title = "t"\n[base]\ndataset = "synthetic"\nmodel = "mlp"\ntrain_limit = 64\ntest_limit = 20\n'
+        'inner_batch = 32\nepochs = 1\nrepeats = 3\n[[axis]]\nname = "method"\n[[axis.value]]\nlabel = "SGD"\n'
+        'method = "sgd"\n[[axis.value]]\nlabel = "NAG"\nmethod = "nag"\n[scale.paper]\n')
+    call("sweep", tmp_path / "s.toml", "--out", tmp_path / "sweep", "--quiet")
+    run = sorted((tmp_path / "sweep/runs").iterdir())[0]
+    content = json.loads((run / "provenance.json").read_text())
+    content["inputs"]["test"] = "other"
+    (run / "provenance.json").write_text(json.dumps(content))
+    status = json.loads((run / "status.json").read_text())
+    status["provenance_sha256"] = sha256((run / "provenance.json").read_text())
+    del status["checksum"]
+    status["checksum"] = sha256(compact(status))
+    (run / "status.json").write_text(json.dumps(status))
+    comparison = batchplus.compare(tmp_path / "sweep")
+    assert sorted(comparison.cells.missing) == [0, 1]
+    assert [note.startswith("left out, because it had other test data") for note in comparison.notes] == [True]
+    printed = call("report", tmp_path / "sweep", "--no-figures")
+    require_same_cells(comparison, tmp_path / "sweep/report/tables/cells-test_accuracy.csv")
+    assert list(comparison.notes) == printed["notes"]
+    (tmp_path / "sweep/sweep.json").write_text((tmp_path / "sweep/sweep.json").read_text().replace("SGD", "SDG"))
+    with pytest.raises(batchplus.Error, match="not as it was written"):
+        batchplus.compare(tmp_path / "sweep")
 
 
 def test_gaps_at_the_end_are_over_all_samples(tmp_path):
@@ -271,8 +297,16 @@ def test_labels_are_sorted_by_size_and_long_ones_cut(tmp_path):
     cells = batchplus.compare(tmp_path).cells
     assert list(cells.columns[:2]) == ["normalize", "lr"]
     assert cells.lr.tolist() == 2 * ["0.5", "2", "10"]
-    short = "0.5,0.5,0.5,0.5,0.5,0..."
-    assert cells["normalize"].tolist() == 3 * [short] + 3 * [short + " (2)"]
+    assert cells["normalize"].tolist() == 3 * ["...,1"] + 3 * ["...,2"]
+
+
+def test_long_labels_show_where_they_differ_and_runs_of_one_name_their_folders(tmp_path):
+    deep = "/a/the-same-in-both-for-long/but-not-at-the-end/"
+    for place, init in enumerate((deep + "1.pt", deep + "2.pt", "/b/something-else-entirely/w.pt", "w.pt")):
+        write_run(tmp_path / str(place) / "run", {"init": init}, result={"test_accuracy": 1.0})
+    cells = batchplus.compare(tmp_path).cells
+    assert cells["init"].tolist() == [deep + "1.pt", deep + "2.pt", "/b/something-else-ent...", "w.pt"]
+    assert cells["runs"].tolist() == [["0/run"], ["1/run"], ["2/run"], ["3/run"]]
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -51,6 +51,7 @@ def test_other_white_space_is_the_same_status(run):
     ("status.json", '"done"', '"running"'),
     ("config.toml", "lr = 0.1", "lr = 0.2"),
     ("metrics.jsonl", "0.5", "0.6"),
+    ("provenance.json", "an abacus", "a slide rule"),
 ])
 def test_a_changed_file_is_named(run, name, old, new):
     change(run / name, old, new)

@@ -54,7 +54,7 @@ RunCheck check_run(const RunLayout& layout) {
   });
   if (!status.is_null()) {
     note_problem(layout.config(), run.problems, [&] { read_config(layout); });
-    note_problem(layout.provenance(), run.problems, [&] { read_provenance(layout); });
+    note_problem(layout.provenance(), run.problems, [&] { read_provenance(layout, status); });
     if (has_ended(status)) {
       for (std::string& problem : find_lost_results(layout, status))
         run.problems.push_back(std::move(problem));

@@ -7,6 +7,7 @@
 namespace batchplus {
 namespace {
 
+constexpr const char* kPortableBits = "has_portable_bits";
 constexpr const char* kOtherProgram = "it was made by another program";
 
 Json to_json(const ControlVariateProbe::Sums& sums) {
@@ -83,25 +84,29 @@ void require_known_format(const Json& json, const std::string& where) {
 }  // namespace
 
 Json to_json(const Checkpoint& checkpoint) {
-  return {{"format_version", kCheckpointFormatVersion},
-          {"train", to_json(checkpoint.train)},
-          {"sample_gradients", checkpoint.spent.sample_gradients()},
-          {"sample_forwards", checkpoint.spent.sample_forwards()},
-          {"loss_sum", checkpoint.losses.sum},
-          {"loss_samples", checkpoint.losses.samples},
-          {"control_variate", to_json(checkpoint.control_variate)},
-          {"parameter_layout", checkpoint.parameter_layout},
-          {"config", checkpoint.identity.config},
-          {"data", checkpoint.identity.data},
-          {"records", checkpoint.records},
-          {"threads", checkpoint.identity.threads}};
+  Json json = {{"format_version", kCheckpointFormatVersion},
+               {"train", to_json(checkpoint.train)},
+               {"sample_gradients", checkpoint.spent.sample_gradients()},
+               {"sample_forwards", checkpoint.spent.sample_forwards()},
+               {"loss_sum", checkpoint.losses.sum},
+               {"loss_samples", checkpoint.losses.samples},
+               {"control_variate", to_json(checkpoint.control_variate)},
+               {"parameter_layout", checkpoint.parameter_layout},
+               {"config", checkpoint.identity.config},
+               {"data", checkpoint.identity.data},
+               {"records", checkpoint.records},
+               {"threads", checkpoint.identity.threads}};
+  if (checkpoint.identity.has_portable_bits) json[kPortableBits] = *checkpoint.identity.has_portable_bits;
+  return json;
 }
 
 Checkpoint to_checkpoint(const Json& json, NamedTensors tensors, const std::string& where) {
   require_known_format(json, where);
   try {
     const int64_t sample_gradients = count_at(json, "sample_gradients");
-    return {.identity = {json.at("config"), json.at("data"), threads_at(json)},
+    std::optional<bool> has_portable_bits;
+    if (json.contains(kPortableBits)) has_portable_bits = json[kPortableBits].get<bool>();
+    return {.identity = {json.at("config"), json.at("data"), threads_at(json), has_portable_bits},
             .records = json.at("records"),
             .train = to_train_state(json.at("train"), sample_gradients),
             .spent = GradientBudget(sample_gradients, count_at(json, "sample_forwards")),

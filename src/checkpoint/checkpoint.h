@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/gradient_budget.h"
@@ -25,6 +26,9 @@ struct RunIdentity {
   std::string data;
   /// Those of libtorch's kernels.
   int threads = 0;
+  /// Whether all processes of the run so far gave bits that every machine gives. Nothing: a checkpoint from
+  /// before, which does not say.
+  std::optional<bool> has_portable_bits = {};
 };
 
 /// A run at one moment: everything that a continuation depends on. Random numbers are no part of it: their

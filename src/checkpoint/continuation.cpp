@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
 #include "config/compare_configs.h"
@@ -43,14 +45,32 @@ void note_damaged_metrics(const RunLayout& layout, const std::string& records,
       fmt::format("{} is damaged and was restored from the checkpoint", layout.metrics().string()));
 }
 
+/// Whether the run's other files say that its bits are not portable, for a checkpoint that does not say it.
+bool says_not_portable(const RunLayout& layout, const Json& status) {
+  const auto denies = [](const Json& about) {
+    return about.is_object() && (about.value("has_portable_bits", Json()) == false ||
+                                 about.value("instruction_set", Json()) == "baseline");
+  };
+  Json provenance;
+  try {
+    provenance = read_provenance(layout);
+  } catch (const Error&) {
+    // It begins anew.
+  }
+  const Json resumed = provenance.is_object() ? provenance.value("resumed", Json::array()) : Json::array();
+  return denies(status) || denies(provenance) || std::any_of(resumed.begin(), resumed.end(), denies);
+}
+
 /// What the checkpoint says of the run. The config of one that has ended stands beside its result.
-void take_checkpoint(LoadedCheckpoint loaded, const RunLayout& layout, Continuation& run) {
+void take_checkpoint(LoadedCheckpoint loaded, const RunLayout& layout, const Json& status,
+                     Continuation& run) {
   if (!loaded.problem.empty()) {
     run.notes.push_back(
         fmt::format("the newest checkpoint is damaged, so the one before it is used ({})", loaded.problem));
   }
   run.checkpoint = std::move(loaded.checkpoint);
-  const RunIdentity& identity = run.checkpoint->identity;
+  RunIdentity& identity = run.checkpoint->identity;
+  if (!identity.has_portable_bits) identity.has_portable_bits = !says_not_portable(layout, status);
   if (run.result.is_null()) run.config = parse_run_config(identity.config, layout.checkpoint().string());
   run.threads = identity.threads;
   run.records = run.checkpoint->records;
@@ -88,7 +108,7 @@ Continuation read_continuation(const RunLayout& layout, Ended ended) {
   if (has_ended) run.config = parse_run_config(read_config(layout), layout.config().string());
   if (has_ended && ended == Ended::kResult) return run;
   if (auto loaded = load_checkpoint(layout)) {
-    take_checkpoint(std::move(*loaded), layout, run);
+    take_checkpoint(std::move(*loaded), layout, status, run);
   } else if (!has_ended) {
     run.config = parse_run_config(read_config(layout), layout.config().string());
     run.threads = threads_of(status);

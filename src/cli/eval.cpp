@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
@@ -10,7 +9,6 @@
 #include "report/confusion_matrix.h"
 #include "run/run_data.h"
 #include "store/own_files.h"
-#include "util/error.h"
 #include "util/file.h"
 #include "util/standard_streams.h"
 #include "util/text.h"
@@ -58,17 +56,6 @@ void print_result(const EvalCommand& command, const RunConfig& config, const Con
     fmt::print("Confusion matrix: {0}/confusion.csv and {0}/confusion.png\n", command.out);
 }
 
-/// Of outputs that are not finite there is no class that they say.
-void require_finite_loss(const EvalCommand& command, const Evaluation& evaluation) {
-  if (std::isfinite(evaluation.loss)) return;
-  throw Error("the network's outputs are not finite",
-              {command.weights,
-               fmt::format("loss {} over {} samples", evaluation.loss, format_count(evaluation.samples)),
-               "its weights are finite but too large: take weights from before, and check {model} and "
-               "{normalize}"},
-              Error::kFailure);
-}
-
 Json to_json(const DetailedEvaluation& detailed, const ConfusionMatrix& matrix) {
   Json result = {{"samples", detailed.overall.samples},
                  {"loss", detailed.overall.loss},
@@ -103,7 +90,7 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const ImageView& view = command.split == "test" ? views.test : views.train;
   const Samples samples = samples_of(view, data.normalization, device, model.memory_format);
   const DetailedEvaluation detailed = evaluate_in_detail(model, samples);
-  require_finite_loss(command, detailed.overall);
+  require_finite_outputs(detailed.overall, command.weights);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
   Json result = to_json(detailed, matrix);
   result["notes"] = note.empty() ? Json::array() : Json::array({note});

@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
   add_data_command(app, options, action);
   refuse_empty_values(app);
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(argc, argv));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     const Error error = usage_error(app, problem);

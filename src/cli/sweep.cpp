@@ -268,6 +268,7 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
     run_worker(sweep.directory, sweep.runs(), environment);
     return exit_code_of_stop(0);
   }
+  if (command.slurm.is_asked) require_own_slurm_script(sweep.directory);
   begin_sweep(sweep);
   if (command.is_retrying) forget_failures(sweep.directory, sweep.runs());
   if (command.index >= 0) return run_index(sweep, command, environment);

@@ -113,7 +113,9 @@ class Attempt {
   /// That of the first process, unless another one failed.
   int exit_code() {
     const int first = *children_.front()->exit_code();
-    if (first != 0) return first;
+    // A signal that ended a rank was not for this process.
+    const bool is_lost = children_.front()->was_killed() && stop_signal() == 0;
+    if (first != 0 && !is_lost) return first;
     for (auto& child : children_) {
       if (*child->exit_code() != 0) return Error::kFailure;
     }

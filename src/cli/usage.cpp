@@ -95,6 +95,23 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
   return Error(what);
 }
 
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  bool has_options = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    has_options = has_options && word != "--";
+    const bool lacks_value = has_options && word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (lacks_value) {
+      words.insert(words.end(), {word.substr(0, word.size() - 1), ""});
+    } else {
+      words.push_back(word);
+    }
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 void refuse_empty_values(CLI::App& app) {
   static const CLI::Validator kNotEmpty(
       [](const std::string& value) {
@@ -102,7 +119,8 @@ void refuse_empty_values(CLI::App& app) {
       },
       "");
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() > 0) option->check(kNotEmpty);
+    // Before what other checks have to say of it.
+    if (option->get_items_expected_max() > 0) option->transform(kNotEmpty);
   }
   for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_values(*command);
 }

@@ -6,6 +6,10 @@
 
 namespace batchplus {
 
+/// The words of a command line from the last to the first, as CLI11 takes them. "--out=" is the option and an
+/// empty value: CLI11 would take the next word for its value.
+std::vector<std::string> words_of(int argc, char** argv);
+
 /// The innermost command of those that the command line named.
 const CLI::App& called_command(const CLI::App& app);
 

@@ -34,6 +34,11 @@ std::string text_of(const ConfigField& field, const toml::node& node, const std:
   BATCHPLUS_CHECK(false, "the switch covers every kind");
 }
 
+/// Keys whose value is a path; an empty one is no path.
+bool is_path(const std::string& key) {
+  return key == "out" || key == "save_weights" || key == "init" || key == "data_dir";
+}
+
 /// As a TOML string: quotes, backslashes and control characters are escaped.
 std::string quoted(const std::string& value) {
   std::string text = "\"";
@@ -81,7 +86,12 @@ void parse_config(RunConfig& config, std::string_view text, const std::string& w
     const auto field = std::find(keys.begin(), keys.end(), name);
     if (field == keys.end()) throw Error("unknown key", {place, name, suggest_key(name, keys)});
     const ConfigField& row = config_fields()[static_cast<size_t>(field - keys.begin())];
-    row.set(config, text_of(row, node, place), fmt::format("{}, {}", place, name));
+    const std::string text = text_of(row, node, place);
+    if (text.empty() && is_path(name)) {
+      throw Error("the value is empty",
+                  {fmt::format("{}, {}", place, name), "", "leave it out, or give it a value"});
+    }
+    row.set(config, text, fmt::format("{}, {}", place, name));
   }
 }
 

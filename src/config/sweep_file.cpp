@@ -6,6 +6,7 @@
 
 #include "util/error.h"
 #include "util/file.h"
+#include "util/hash.h"
 #include "util/table.h"
 
 namespace batchplus {
@@ -13,6 +14,9 @@ namespace {
 
 /// The format that this program writes and reads.
 constexpr int kFormatVersion = 1;
+
+/// Key of the SHA-256 of everything else in the file, as compact JSON. Sweeps from before have none.
+constexpr const char* kChecksum = "checksum";
 
 Json cell_json(const SweepFile& sweep, const std::vector<std::string>& labels) {
   Json cell = Json::object();
@@ -114,6 +118,7 @@ Json to_json(const SweepFile& sweep) {
     if (value.std) row["std"] = *value.std;
     json["published"].push_back(std::move(row));
   }
+  json[kChecksum] = sha256_hex(json.dump());
   return json;
 }
 
@@ -125,8 +130,14 @@ const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id) {
 
 SweepFile read_sweep_file(const std::filesystem::path& path) {
   const char* hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again";
-  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw Error("not valid JSON", {path.string(), "", hint});
+  if (json.is_object() && json.contains(kChecksum)) {
+    const Json claimed = json[kChecksum];
+    json.erase(kChecksum);
+    if (claimed != sha256_hex(json.dump()))
+      throw Error("the file is not as it was written", {path.string(), "its checksum is wrong", hint});
+  }
   try {
     const Json& version = json.at("format_version");
     if (version != kFormatVersion) {

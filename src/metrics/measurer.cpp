@@ -167,6 +167,15 @@ Evaluation Measurer::evaluate_on(const Samples& samples, const std::string& labe
   return evaluate(subject_.model, counted);
 }
 
+void Measurer::require_finite_outputs(const std::string& weights) {
+  if (!some_) some_ = evaluate_on(choose(curvature_samples()), "some outputs");
+  for (const auto* evaluation : {&some_, &train_, &test_}) {
+    if (*evaluation) batchplus::require_finite_outputs(**evaluation, weights);
+  }
+  for (const auto& [key, norms] : norms_)
+    batchplus::require_finite_outputs({key.first, norms.losses.mean().item<double>()}, weights);
+}
+
 const Evaluation& Measurer::train_evaluation() {
   if (!train_) train_ = evaluate_on(choose(gradient_samples()), "training loss");
   return *train_;

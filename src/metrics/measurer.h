@@ -96,6 +96,9 @@ class Measurer {
   const SampleGradientNorms* known_norms(int64_t samples) const;
   /// The Hessian's eigenvalues over so many samples.
   const EigenvalueEstimate& eigenvalues(int64_t samples);
+  /// An Error that names the weights when outputs of the network are not finite: those on as many samples as
+  /// curvature takes, and all that were evaluated so far.
+  void require_finite_outputs(const std::string& weights);
   const Evaluation& train_evaluation();
   const Evaluation& test_evaluation();
 
@@ -116,6 +119,7 @@ class Measurer {
   double activation_bytes_ = 0;
   std::map<std::pair<int64_t, BatchNorm::Statistics>, SampleGradientNorms> norms_;
   std::map<int64_t, EigenvalueEstimate> eigenvalues_;
+  std::optional<Evaluation> some_;
   std::optional<Evaluation> train_;
   std::optional<Evaluation> test_;
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "formats/stored_tensor.h"
 #include "util/error.h"
@@ -96,17 +97,31 @@ StateDict on_cpu_and_contiguous(const StateDict& state) {
   return copies;
 }
 
-/// Weights that are NaN or infinite, as those of a run that diverged, give numbers that mean nothing.
-void require_finite(const StateDict& state, const std::string& where) {
+/// The tensors of a file with values that are not finite in this type: "3 of 10 values of fc.bias".
+std::vector<std::string> list_infinite(const StateDict& state, std::optional<torch::ScalarType> type) {
   std::vector<std::string> problems;
   for (const auto& [name, tensor] : state) {
     if (name.starts_with(kReservedPrefix) || !tensor.is_floating_point()) continue;
-    const int64_t count = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
-    if (count > 0) problems.push_back(fmt::format("{} of {} values of {}", count, tensor.numel(), name));
+    const torch::Tensor values = type ? tensor.to(*type) : tensor;
+    const int64_t count = values.numel() - at::isfinite(values).sum().item<int64_t>();
+    if (count > 0) problems.push_back(fmt::format("{} of {} values of {}", count, values.numel(), name));
   }
-  if (problems.empty()) return;
-  throw Error("weights are NaN or infinite",
-              {where, first_few(problems), "the run that wrote them diverged: take weights from before"});
+  return problems;
+}
+
+/// Weights that are NaN or infinite, as those of a run that diverged, give numbers that mean nothing. So do
+/// those that become infinite in the type that the network computes in.
+void require_finite(const StateDict& state, const torch::nn::Module& module, const std::string& where) {
+  if (const auto problems = list_infinite(state, std::nullopt); !problems.empty()) {
+    throw Error("weights are NaN or infinite",
+                {where, first_few(problems), "the run that wrote them diverged: take weights from before"});
+  }
+  const auto parameters = module.parameters();
+  if (parameters.empty() || parameters.front().scalar_type() != torch::kFloat32) return;
+  if (const auto problems = list_infinite(state, torch::kFloat32); !problems.empty()) {
+    throw Error("weights are too large for single precision",
+                {where, first_few(problems), "the network computes in it: take smaller weights"});
+  }
 }
 
 }  // namespace
@@ -134,7 +149,7 @@ StateDict read_weights(const fs::path& path) {
 void load_weights(torch::nn::Module& module, StateDictFile file, const std::string& where) {
   const UnknownValues unknown = std::move(file.unknown);
   const StateDict state = to_tensors(std::move(file));
-  require_finite(state, where);
+  require_finite(state, module, where);
   load_state_dict(module, state, where, unknown);
 }
 

@@ -1,10 +1,14 @@
 #include "objective/evaluate.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "objective/loss.h"
+#include "util/error.h"
+#include "util/text.h"
 
 namespace batchplus {
 namespace {
@@ -72,6 +76,16 @@ Evaluation evaluate(const Model& model, const Samples& samples, Group* group) {
   Tally total;
   for (const Tally& tally : tallies) total.add(tally);
   return total.result();
+}
+
+void require_finite_outputs(const Evaluation& evaluation, const std::string& weights) {
+  if (std::isfinite(evaluation.loss)) return;
+  throw Error(
+      "the network's outputs are not finite",
+      {weights, fmt::format("loss {} over {} samples", evaluation.loss, format_count(evaluation.samples)),
+       "its weights are finite but too large: take weights from before, and check {model} and "
+       "{normalize}"},
+      Error::kFailure);
 }
 
 DetailedEvaluation evaluate_in_detail(const Model& model, const Samples& samples) {

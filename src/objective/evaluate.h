@@ -29,4 +29,8 @@ struct DetailedEvaluation {
 /// The same, and which classes were taken for which.
 DetailedEvaluation evaluate_in_detail(const Model& model, const Samples& samples);
 
+/// An Error that names the weights when their loss is not finite: of outputs that are not finite there is no
+/// class that they say.
+void require_finite_outputs(const Evaluation& evaluation, const std::string& weights);
+
 }  // namespace batchplus

@@ -9,6 +9,8 @@
 #include "config/compare_configs.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
+#include "config/input_choice.h"
+#include "report/mixed_inputs.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -31,6 +33,8 @@ struct FoundRun {
   fs::path directory;
   RunConfig config;
   Json status;
+  /// Digests of its inputs, if it has them.
+  Json inputs = Json::object();
   /// What is wrong with its other files.
   std::optional<Error> damage = {};
 
@@ -39,6 +43,13 @@ struct FoundRun {
     return status["status"] == other.status["status"] &&
            status.value(kWeightsChecksum, "") == other.status.value(kWeightsChecksum, "");
   }
+  /// Whether both were given the same, as far as both say.
+  bool has_inputs_of(const FoundRun& other) const {
+    const auto& items = inputs.items();
+    return std::all_of(items.begin(), items.end(), [&](const auto& entry) {
+      return !other.inputs.contains(entry.key()) || other.inputs[entry.key()] == entry.value();
+    });
+  }
 };
 
 FoundRun find_run(const fs::path& directory) {
@@ -46,15 +57,15 @@ FoundRun find_run(const fs::path& directory) {
   FoundRun run{directory, parse_run_config(read_config(layout), layout.config().string()),
                read_status(layout)};
   try {
-    if (run.has_ended()) read_run(directory);
+    if (run.has_ended()) run.inputs = inputs_of(read_run(directory).provenance);
   } catch (const Error& problem) {
     run.damage = problem;
   }
   return run;
 }
 
-/// Two runs with one config and seed are one: the first stays, unless the other is whole and it is not, or
-/// the other is further. A note says so.
+/// Two runs with one config and seed that were given the same are one: the first stays, unless the other is
+/// whole and it is not, or the other is further. A note says so.
 void join_runs(FoundRun& first, FoundRun other, Comparison& comparison) {
   if (first.damage || other.damage) {
     if (!other.damage) std::swap(first, other);
@@ -74,7 +85,7 @@ void join_runs(FoundRun& first, FoundRun other, Comparison& comparison) {
 /// The runs that can be read, each once; notes say what happened to the others.
 std::vector<FoundRun> read_each_once(const std::vector<fs::path>& directories, Comparison& comparison) {
   std::vector<FoundRun> runs;
-  std::map<std::string, size_t> places;
+  std::multimap<std::string, size_t> places;
   for (const fs::path& directory : directories) {
     std::optional<FoundRun> run;
     try {
@@ -83,11 +94,15 @@ std::vector<FoundRun> read_each_once(const std::vector<fs::path>& directories, C
       note_damage(comparison, problem);
       continue;
     }
-    const auto [place, is_new] = places.try_emplace(config_id(run->config), runs.size());
-    if (is_new) {
-      runs.push_back(std::move(*run));
+    const std::string id = config_id(run->config);
+    const auto [first, last] = places.equal_range(id);
+    const auto same =
+        std::find_if(first, last, [&](const auto& place) { return runs[place.second].has_inputs_of(*run); });
+    if (same != last) {
+      join_runs(runs[same->second], std::move(*run), comparison);
     } else {
-      join_runs(runs[place->second], std::move(*run), comparison);
+      places.emplace(id, runs.size());
+      runs.push_back(std::move(*run));
     }
   }
   if (runs.empty()) {
@@ -109,20 +124,87 @@ std::string value_of_key(const Config& config, const std::string& key) {
   return found == config.end() || found->second.empty() ? "unset" : found->second;
 }
 
-/// Values as labels of a table: a long one, like means and deviations, is cut short, and numbered where that
-/// makes it the same as another.
+/// How many letters all of these begin with, up to the end of a part like a folder or a number of a list.
+size_t common_parts(const std::set<std::string>& texts) {
+  if (texts.size() < 2) return 0;
+  // Of sorted texts the first and the last have least in common.
+  const std::string& first = *texts.begin();
+  const std::string& last = *texts.rbegin();
+  const auto differ = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
+  const size_t separator = first.substr(0, static_cast<size_t>(differ - first.begin())).find_last_of("/,");
+  return separator == std::string::npos ? 0 : separator;
+}
+
+/// Values as labels of a table: long ones, like paths, or means and deviations, are cut short to where they
+/// differ from each other. What would be the same then stays whole.
 void shorten_values(std::vector<Config>& configs, const std::string& key) {
   constexpr size_t kLongest = 24;
-  std::map<std::string, std::string> labels;
-  std::set<std::string> taken;
-  for (Config& config : configs) {
+  const std::string dots = "...";
+  std::set<std::string> long_values;
+  std::map<std::string, int> uses;
+  for (const Config& config : configs) {
     const std::string value = value_of_key(config, key);
-    if (value.size() <= kLongest) continue;
-    const auto [label, is_new] = labels.try_emplace(value, value.substr(0, kLongest - 3) + "...");
-    for (int number = 2; is_new && !taken.insert(label->second).second; ++number)
-      label->second = fmt::format("{}... ({})", value.substr(0, kLongest - 3), number);
-    config[key] = label->second;
+    if (value.size() > kLongest) long_values.insert(value);
+    uses[value] = 1;
   }
+  const size_t begin = common_parts(long_values);
+  std::map<std::string, std::string> labels;
+  for (const std::string& value : long_values) {
+    std::string label = begin > 0 ? dots + value.substr(begin) : value;
+    if (label.size() > kLongest) label = label.substr(0, kLongest - dots.size()) + dots;
+    ++uses[label];
+    labels[value] = std::move(label);
+  }
+  for (Config& config : configs) {
+    const auto label = labels.find(value_of_key(config, key));
+    if (label != labels.end() && uses[label->second] == 1) config[key] = label->second;
+  }
+}
+
+/// The end of a path, of so many parts.
+std::string last_parts(const fs::path& path, size_t parts) {
+  fs::path name = path.filename();
+  fs::path above = path.parent_path();
+  for (; parts > 1 && above.has_filename(); --parts, above = above.parent_path())
+    name = above.filename() / name;
+  return name.string();
+}
+
+/// The names of directories, with as many of the folders above them as tell them apart.
+std::vector<std::string> distinct_names(const std::vector<FoundRun>& runs) {
+  std::vector<std::string> names(runs.size());
+  bool has_more = true;
+  for (size_t parts = 1; has_more; ++parts) {
+    std::map<std::string, int> uses;
+    for (const FoundRun& run : runs) ++uses[last_parts(run.directory, parts)];
+    has_more = false;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const std::string name = last_parts(runs[i].directory, parts);
+      const bool is_whole = last_parts(runs[i].directory, parts + 1) == name;
+      if (!names[i].empty() || (uses[name] > 1 && !is_whole)) {
+        has_more |= names[i].empty();
+      } else {
+        names[i] = name;
+      }
+    }
+  }
+  return names;
+}
+
+/// Puts what runs were given beside their configs where it differs under one name. Returns the new keys.
+std::vector<std::string> add_mixed_inputs(const std::vector<FoundRun>& runs, std::vector<Config>& configs) {
+  std::vector<RunInputs> given;
+  for (const FoundRun& run : runs) given.push_back({run.config, run.inputs});
+  std::vector<std::string> keys;
+  for (const std::string& input : find_mixed_inputs(given)) {
+    keys.push_back(describe_input(input));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const Json digest = runs[i].inputs.value(input, Json());
+      constexpr size_t kDigits = 8;
+      configs[i][keys.back()] = digest.is_string() ? digest.get<std::string>().substr(0, kDigits) : "unknown";
+    }
+  }
+  return keys;
 }
 
 /// Whether runs with the same values of `keys` always have the same value of `key`.
@@ -220,13 +302,17 @@ Comparison arrange_runs(const std::vector<fs::path>& directories) {
   comparison.title = fmt::format("{} run{}", runs.size(), runs.size() == 1 ? "" : "s");
   std::vector<Config> configs;
   for (const FoundRun& run : runs) configs.push_back(compared_keys(run.config));
-  const auto [keys, following] = find_differing_keys(configs);
+  auto [keys, following] = find_differing_keys(configs);
   if (!following.empty()) {
     comparison.notes.push_back(
         fmt::format("the runs also differ in {}, which follow{} from what the tables show",
                     join(following, ", "), following.size() == 1 ? "s" : ""));
   }
   for (const std::string& key : keys) shorten_values(configs, key);
+  // What was given under one name is in rows of its own, so that nothing is compared between them.
+  const std::vector<std::string> mixed = add_mixed_inputs(runs, configs);
+  keys.insert(keys.end() - 1, mixed.begin(), mixed.end());
+  const std::vector<std::string> names = distinct_names(runs);
   for (const std::string& key : keys) {
     std::set<std::string> values;
     for (const Config& config : configs) values.insert(value_of_key(config, key));
@@ -240,9 +326,7 @@ Comparison arrange_runs(const std::vector<fs::path>& directories) {
     for (const std::string& key : keys) labels.push_back(value_of_key(configs[i], key));
     ComparedCell& cell = cells[labels];
     cell.labels = labels;
-    cell.runs.push_back({.id = runs[i].directory.filename().string(),
-                         .seed = runs[i].config.seed,
-                         .directory = runs[i].directory});
+    cell.runs.push_back({.id = names[i], .seed = runs[i].config.seed, .directory = runs[i].directory});
   }
   // In the order of the axes.
   std::vector<ComparedCell> sorted;

@@ -211,6 +211,7 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   for (const std::string& name : comparison.options.tables) find_quantity(name, "tables");
   require_place_for_report(directory);
   read_runs(comparison);
+  leave_out_mixed_inputs(comparison);
   note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
   ReportContent content;

@@ -209,11 +209,13 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
       {model, parameters, views.train, views.test, plan.normalization, request.device}, options,
       [&](double done, double total, const std::string& label) { progress.update(done, total, label); });
   require_possible(measurer, groups);
+  measurer.require_finite_outputs(request.weights);
   MeasureResult result;
   for (const std::string& group : groups) {
     const Stopwatch group_stopwatch;
     for (Quantity& quantity : measure_groups(measurer, {group}))
       result.quantities.push_back(std::move(quantity));
+    measurer.require_finite_outputs(request.weights);
     progress.print_line(fmt::format("{} measured, {}", group, format_duration(group_stopwatch.seconds())));
   }
   progress.clear();

@@ -24,8 +24,16 @@ std::string processor_name() {
 
 }  // namespace
 
-Json provenance(const std::string& device) {
-  return {
+bool gives_portable_bits(const RunPlan& plan, const RunEnvironment& environment) {
+  const Sharing& sharing = environment.sharing;
+  const bool is_exact = sharing.group == nullptr || sharing.sums == kernels::SampleShare::Sums::kExact;
+  return plan.network.kernels != Kernels::kAten && kernels::are_available() && environment.device.is_cpu() &&
+         is_exact;
+}
+
+Json provenance(const RunPlan& plan, const RunEnvironment& environment) {
+  const Sharing& sharing = environment.sharing;
+  Json about = {
       {"batchplus", kVersion},
       {"commit", kCommit},
       {"libtorch", TORCH_VERSION},
@@ -34,9 +42,14 @@ Json provenance(const std::string& device) {
       {"instruction_set", kernels::name_of(kernels::instruction_set())},
       {"kernels_revision", kernels::kRevision},
       {"threads", at::get_num_threads()},
-      {"device", device},
+      {"processes", sharing.group != nullptr ? sharing.group->size() : 1},
+      {"device", environment.device.str()},
+      {"has_portable_bits", gives_portable_bits(plan, environment)},
       {"started", utc_timestamp()},
   };
+  if (sharing.group != nullptr)
+    about["reduction"] = sharing.sums == kernels::SampleShare::Sums::kExact ? "exact" : "fast";
+  return about;
 }
 
 }  // namespace batchplus

@@ -1,11 +1,14 @@
 #pragma once
 
-#include "util/json.h"
+#include "run/run.h"
 
 namespace batchplus {
 
-/// What ran: program version and commit, library versions, compiler, processor and its instruction set, the
-/// revision of own kernels, threads, device.
-Json provenance(const std::string& device);
+/// Whether what this process computes has the bits that any other machine gives too.
+bool gives_portable_bits(const RunPlan& plan, const RunEnvironment& environment);
+
+/// What runs: program version and commit, library versions, compiler, processor and its instruction set, the
+/// revision of own kernels, threads, processes and how they add up, device.
+Json provenance(const RunPlan& plan, const RunEnvironment& environment);
 
 }  // namespace batchplus

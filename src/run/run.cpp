@@ -5,10 +5,10 @@
 
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
-#include "kernels/processor.h"
 #include "networks/weight_file.h"
 #include "run/averaged_callbacks.h"
 #include "run/progress_lines.h"
+#include "run/provenance.h"
 #include "run/record_keeper.h"
 #include "util/error.h"
 
@@ -44,13 +44,15 @@ Run::Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environ
                environment.device},
               progress_),
       state_{parts_.model,    parts_.parameters,         parts_.oracle,    parts_.budget, parts_.method,
-             parts_.warmup(), probes_.control_variate(), parts_.averaged()} {
+             parts_.warmup(), probes_.control_variate(), parts_.averaged()},
+      has_portable_bits_(gives_portable_bits(plan, environment)) {
   probes_.watch(parts_.method);
 }
 
 void Run::restore(const Checkpoint& checkpoint, const std::string& where) {
   state_.restore(checkpoint, where);
   start_ = checkpoint.train;
+  has_portable_bits_ = has_portable_bits_ && checkpoint.identity.has_portable_bits.value_or(true);
 }
 
 RunOutcome Run::train(RunWriter* writer) {
@@ -59,7 +61,8 @@ RunOutcome Run::train(RunWriter* writer) {
   RecordKeeper records(writer, plan_.method.sizes.inner_batch);
   if (environment_.has_tensorboard) records.add_events(to_toml(plan_.complete));
   CheckpointSaver saver(state_,
-                        {result_toml(plan_.complete), fingerprint(data_.views.train), at::get_num_threads()},
+                        {result_toml(plan_.complete), fingerprint(data_.views.train), at::get_num_threads(),
+                         has_portable_bits_},
                         plan_.checkpoints, writer, environment_.stop_signal, environment_.sharing.group);
   saver.begin(start_);
   std::vector<TrainCallback*> callbacks = {&evaluator_, &probes_};
@@ -99,10 +102,8 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
   }
   result["threads"] = at::get_num_threads();
   result["processes"] = group != nullptr ? group->size() : 1;
-  const bool is_exact = group == nullptr || environment_.sharing.sums == kernels::SampleShare::Sums::kExact;
   // Whether any other machine gives this weights_sha256 too.
-  result["has_portable_bits"] = plan_.network.kernels != Kernels::kAten && kernels::are_available() &&
-                                environment_.device.is_cpu() && is_exact;
+  result["has_portable_bits"] = has_portable_bits_;
   result["weights_sha256"] = weights_sha256(weights);
   if (group != nullptr) {
     group->agree("the result", result["weights_sha256"],

@@ -80,6 +80,8 @@ class Run {
   Probes probes_;
   RunState state_;
   TrainState start_;
+  /// Of all processes that had a part in the run so far.
+  bool has_portable_bits_;
 };
 
 /// Resolves the config, loads its data and runs it, from the beginning or, where the environment says so,

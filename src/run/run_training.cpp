@@ -156,7 +156,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   Run run(plan, data, environment);
   std::optional<RunWriter> writer;
   const std::string config_toml = to_toml(plan.complete);
-  Json about_us = provenance(environment.device.str());
+  Json about_us = provenance(plan, environment);
   about_us["data"] = dataset.verified;
   about_us[kInputs] = inputs;
   if (const std::string note = note_on_initial_weights(plan.network.init); !note.empty()) {

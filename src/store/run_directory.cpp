@@ -76,7 +76,7 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   }
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
-  write_file_atomically(layout_.provenance(), provenance.dump(2) + "\n");
+  write_provenance(provenance);
   set_status("running", {{"threads", provenance.value("threads", 0)}});
 }
 
@@ -106,9 +106,14 @@ void RunWriter::resume(const std::string& config_toml, const Json& provenance, c
   if (!inputs_of(history).empty()) ours.erase(kInputs);
   resumed.push_back(std::move(ours));
   write_file_atomically(layout_.config(), config_toml);
-  write_file_atomically(layout_.provenance(), history.dump(2) + "\n");
+  write_provenance(history);
   write_file_atomically(layout_.metrics(), records);
   set_status("running", {{"threads", provenance.value("threads", 0)}});
+}
+
+void RunWriter::write_provenance(const Json& provenance) {
+  provenance_ = provenance.dump(2) + "\n";
+  write_file_atomically(layout_.provenance(), provenance_);
 }
 
 void RunWriter::drop_status() {
@@ -129,6 +134,7 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
     // Synced, so that the checksum does not outlive what it is of.
     if (!records_.empty()) write_file_atomically(layout_.metrics(), records_);
     content[kMetricsChecksum] = sha256_hex(records_);
+    content[kProvenanceChecksum] = sha256_hex(provenance_);
   }
   content[kChecksum] = sha256_hex(content.dump());
   write_file_atomically(layout_.status(), content.dump(2) + "\n");
@@ -155,7 +161,8 @@ Json read_status(const RunLayout& layout) {
 }
 
 Json result_of(Json status) {
-  for (const char* key : {kFormatVersion, kUpdated, kConfigChecksum, kMetricsChecksum}) status.erase(key);
+  for (const char* key : {kFormatVersion, kUpdated, kConfigChecksum, kMetricsChecksum, kProvenanceChecksum})
+    status.erase(key);
   return status;
 }
 
@@ -167,7 +174,9 @@ std::string read_config(const RunLayout& layout) {
 }
 
 bool has_records(const RunLayout& layout) {
-  return fs::exists(layout.metrics()) || !should_have_records(read_status(layout));
+  std::error_code problem;
+  const auto bytes = fs::file_size(layout.metrics(), problem);
+  return (!problem && bytes > 0) || !should_have_records(read_status(layout));
 }
 
 std::string read_records(const RunLayout& layout, const Json& status) {
@@ -179,12 +188,14 @@ std::string read_records(const RunLayout& layout, const Json& status) {
   return records;
 }
 
-Json read_provenance(const RunLayout& layout) {
+Json read_provenance(const RunLayout& layout, const Json& status) {
   if (!fs::exists(layout.provenance()))
     throw Error("it is missing", {layout.provenance().string(), "", "restore it or remove the run"});
-  Json provenance = parse_json(read_file(layout.provenance()), layout.provenance().string());
+  const std::string text = read_file(layout.provenance());
+  Json provenance = parse_json(text, layout.provenance().string());
   if (!provenance.is_object())
     throw Error("not the provenance of a run", {layout.provenance().string(), "", kDamagedHint});
+  require_checksum(status, kProvenanceChecksum, sha256_hex(text), layout.provenance());
   return provenance;
 }
 
@@ -194,7 +205,7 @@ StoredRun read_run(const fs::path& root) {
   run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
   require_checksum(run.status, kConfigChecksum, sha256_hex(run.config_toml), layout.config());
-  run.provenance = read_provenance(layout);
+  run.provenance = read_provenance(layout, run.status);
   const std::string metrics = read_records(layout, run.status);
   int line_number = 0;
   for (const auto& line : split(metrics.substr(0, metrics.rfind('\n') + 1), '\n')) {

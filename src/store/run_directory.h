@@ -17,6 +17,8 @@ inline constexpr int kRunFormatVersion = 2;
 /// Keys of status.json that hold the SHA-256 of metrics.jsonl and of the final weights.
 inline constexpr const char* kMetricsChecksum = "metrics_sha256";
 inline constexpr const char* kWeightsChecksum = "weights_sha256";
+/// That of provenance.json of a run that has ended. Runs from before have none.
+inline constexpr const char* kProvenanceChecksum = "provenance_sha256";
 
 /// Key of provenance.json that holds digests of what a run was given besides its config: `train`, `test` and
 /// `validation` samples, `init` weights. Runs from before have none.
@@ -69,14 +71,17 @@ class RunWriter {
   const std::string& records() const { return records_; }
   /// Replaces status.json; `status` is "running", "interrupted", "done" or "diverged", and `result` is merged
   /// in. Checksums tell a reader later whether status.json, config.toml and, of a run that has ended,
-  /// metrics.jsonl are as they were written.
+  /// metrics.jsonl and provenance.json are as they were written.
   void set_status(const std::string& status, const Json& result);
   const RunLayout& layout() const { return layout_; }
 
  private:
+  void write_provenance(const Json& provenance);
+
   RunLayout layout_;
   std::unique_ptr<FileLock> lock_;
   std::string config_;
+  std::string provenance_;
   std::string records_;
 };
 
@@ -99,14 +104,14 @@ bool has_ended(const Json& status);
 /// What a status says of the run and not of its files: the result as the program prints it.
 Json result_of(Json status);
 
-/// Whether metrics.jsonl is there, or the run's status says that it has no records.
+/// Whether metrics.jsonl is there and not empty, or the run's status says that it has no records.
 bool has_records(const RunLayout& layout);
 
 /// metrics.jsonl as `status` vouches for it; an Error when it is damaged, or missing while it has records.
 std::string read_records(const RunLayout& layout, const Json& status);
 
-/// provenance.json; an Error when it is damaged.
-Json read_provenance(const RunLayout& layout);
+/// provenance.json; an Error when it is damaged, or not as `status` vouches for it.
+Json read_provenance(const RunLayout& layout, const Json& status = Json::object());
 
 /// The digests of a run's inputs in its provenance. A run from before has those of the first process that
 /// went on with it and knew them, or none: an empty object.

@@ -52,16 +52,27 @@ bool is_held(const SweepDirectory& directory, const std::string& id) {
   return !is_free(directory.lock(id)) || !is_free(RunLayout{directory.run(id)}.lock());
 }
 
+bool are_records_whole(const RunLayout& layout, RecordsCheck check) {
+  try {
+    if (check == RecordsCheck::kPresence) return has_records(layout);
+    read_records(layout, read_status(layout));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
-SweepState state_of(const SweepDirectory& directory, const std::string& id) {
+SweepState state_of(const SweepDirectory& directory, const std::string& id, RecordsCheck check) {
   if (fs::exists(directory.failure(id))) return SweepState::kFailed;
   const RunLayout layout{directory.run(id)};
   if (!fs::exists(layout.status())) return SweepState::kWaiting;
   const std::string word = read_status_word(layout.root);
-  if (word == "diverged") return SweepState::kDiverged;
   // Going on with a run makes records good that were lost.
-  if (word == "done" && has_records(layout)) return SweepState::kDone;
+  const bool is_ended = word == "done" || word == "diverged";
+  if (is_ended && are_records_whole(layout, check))
+    return word == "done" ? SweepState::kDone : SweepState::kDiverged;
   return is_held(directory, id) ? SweepState::kRunning : SweepState::kInterrupted;
 }
 

@@ -39,9 +39,14 @@ inline constexpr std::array kSweepStates = {
 bool is_open(SweepState state);
 std::string to_string(SweepState state);
 
+/// How closely the records of a finished run are looked at: whether they are those that its status vouches
+/// for, or, for who asks all the time, whether there are some.
+enum class RecordsCheck { kChecksum, kPresence };
+
 /// From files and locks. A run whose worker was killed is interrupted, whatever its last status says, and so
-/// is a finished one that has lost its records.
-SweepState state_of(const SweepDirectory& directory, const std::string& id);
+/// is a finished one whose records are lost or damaged.
+SweepState state_of(const SweepDirectory& directory, const std::string& id,
+                    RecordsCheck check = RecordsCheck::kChecksum);
 
 /// The share of a running run that is done, as last noted.
 double progress_of(const SweepDirectory& directory, const std::string& id);

@@ -11,10 +11,26 @@
 namespace batchplus {
 namespace fs = std::filesystem;
 
+namespace {
+
+void note_failure(const SweepDirectory& directory, const SpecRun& run, const std::exception& problem) {
+  const Json failure = {{"id", run.id}, {"error", problem.what()}, {"time", utc_timestamp()}};
+  write_file_atomically(directory.failure(run.id), failure.dump(2) + "\n");
+}
+
+}  // namespace
+
 bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvironment& environment) {
   const auto has_ended = [&] { return !is_open(state_of(directory, run.id)); };
   if (has_ended()) return false;
-  const auto lock = FileLock::try_lock(directory.lock(run.id));
+  std::unique_ptr<FileLock> lock;
+  try {
+    lock = FileLock::try_lock(directory.lock(run.id));
+  } catch (const Error& problem) {
+    // The other runs have locks of their own.
+    note_failure(directory, run, problem);
+    return true;
+  }
   // Somebody may have finished it in between.
   if (!lock || has_ended()) return false;
 
@@ -33,8 +49,7 @@ bool run_one(const SweepDirectory& directory, const SpecRun& run, const RunEnvir
   try {
     run_training(config, noted);
   } catch (const std::exception& problem) {
-    const Json failure = {{"id", run.id}, {"error", problem.what()}, {"time", utc_timestamp()}};
-    write_file_atomically(directory.failure(run.id), failure.dump(2) + "\n");
+    note_failure(directory, run, problem);
   }
   fs::remove(directory.progress(run.id));
   return true;

@@ -76,6 +76,14 @@ fs::path slurm_script_of(const SweepDirectory& directory) {
   return fs::absolute(directory.root) / "sweep.slurm";
 }
 
+void require_own_slurm_script(const SweepDirectory& directory) {
+  const fs::path script = slurm_script_of(directory);
+  require_replaceable(script, "");
+  if (!fs::exists(script) || is_slurm_script(read_file(script))) return;
+  throw Error("the file is not the script of a sweep",
+              {"out", script.string(), "move it elsewhere, or name another directory"});
+}
+
 SlurmSubmission submit_to_slurm(const Sweep& sweep, const std::vector<std::string>& command,
                                 const SlurmOptions& options) {
   const fs::path script = slurm_script_of(sweep.directory);

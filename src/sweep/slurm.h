@@ -17,6 +17,9 @@ struct SlurmSubmission {
 
 std::filesystem::path slurm_script_of(const SweepDirectory& directory);
 
+/// An Error when there is a file in the place of the script that is somebody's own.
+void require_own_slurm_script(const SweepDirectory& directory);
+
 /// Writes the script of a job array into the sweep's directory and submits it, with one task for each run
 /// that has no result; several times where Slurm allows no array so large. `command` is that of a run, to
 /// which its index is added as the last word. An Error where Slurm refuses says how to submit the rest by

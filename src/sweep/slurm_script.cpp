@@ -8,6 +8,11 @@
 namespace batchplus {
 namespace {
 
+/// How every script begins.
+constexpr const char* kBeginning =
+    "#!/bin/sh\n"
+    "# sbatch --array=TASKS SCRIPT FIRST: a task runs the run FIRST and its own number, counted from 0.\n";
+
 /// A line of the script; what no line can hold is an Error.
 std::string directive(const std::string& option) {
   if (option.find('\n') != std::string::npos)
@@ -73,12 +78,14 @@ std::string quote(const std::string& text) {
   return quoted + "'";
 }
 
+bool is_slurm_script(const std::string& text) {
+  return text.starts_with(kBeginning);
+}
+
 std::string slurm_script(const std::string& name, const std::vector<std::string>& command,
                          const std::filesystem::path& directory, const std::filesystem::path& logs,
                          const SlurmOptions& options) {
-  std::string script =
-      "#!/bin/sh\n"
-      "# sbatch --array=TASKS SCRIPT FIRST: a task runs the run FIRST and its own number, counted from 0.\n";
+  std::string script = kBeginning;
   script += directive("job-name", name);
   script += directive("output", log_pattern(logs));
   // A job that is queued again writes behind what it wrote before.

@@ -40,4 +40,7 @@ std::string slurm_script(const std::string& name, const std::vector<std::string>
                          const std::filesystem::path& directory, const std::filesystem::path& logs,
                          const SlurmOptions& options);
 
+/// Whether slurm_script wrote it.
+bool is_slurm_script(const std::string& text);
+
 }  // namespace batchplus

@@ -32,12 +32,19 @@ ConfigValues expected_config(const PlannedRun& row) {
   return values;
 }
 
-/// sweep.json is written anew, unless it is of something else. A damaged one of a sweep has its runs beside
-/// it.
-void require_own_description(const SweepDirectory& directory) {
+/// sweep.json is written anew, unless it is of something else or of another spec. A damaged one of a sweep
+/// has its runs beside it.
+void require_own_description(const SweepDirectory& directory, const std::string& name) {
   const std::filesystem::path path = directory.description();
-  if (!std::filesystem::exists(path) || std::filesystem::exists(directory.root / "runs")) return;
+  if (!std::filesystem::exists(path)) return;
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const Json found = json.is_object() ? json.value("name", Json()) : Json();
+  if (std::filesystem::exists(directory.root / "runs")) {
+    if (!found.is_string() || found == name) return;
+    throw Error("the directory holds the sweep of another spec",
+                {"out", fmt::format("{}: {}", directory.root.string(), found.get<std::string>()),
+                 fmt::format("name another directory; if the spec was renamed, remove {}", path.string())});
+  }
   if (json.is_object() && json.contains("runs") && json.contains("axes")) return;
   throw Error("the file is not the description of a sweep",
               {"out", path.string(), "name an empty directory, or one that holds a sweep"});
@@ -57,21 +64,21 @@ Sweep open_sweep(const SweepRequest& request) {
 }
 
 void begin_sweep(const Sweep& sweep) {
-  require_own_description(sweep.directory);
+  require_own_description(sweep.directory, sweep.spec.name);
   sweep.directory.create();
   SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
   for (size_t i = 0; i < sweep.planned.size(); ++i) file.runs[i].config = expected_config(sweep.planned[i]);
   write_file_atomically(sweep.directory.description(), to_json(file).dump(1) + "\n");
 }
 
-SweepTally tally(const Sweep& sweep) {
+SweepTally tally(const Sweep& sweep, RecordsCheck check) {
   SweepTally result;
   std::set<std::string> seen;
   for (const PlannedRun& row : sweep.planned) {
     // Cells may share a run.
     if (!seen.insert(row.run.id).second) continue;
     const auto cost = static_cast<double>(row.sample_gradients);
-    const SweepState state = state_of(sweep.directory, row.run.id);
+    const SweepState state = state_of(sweep.directory, row.run.id, check);
     ++result.counts[state];
     result.total += cost;
     // A run that was cut short goes on near where it was.

@@ -49,7 +49,7 @@ struct SweepTally {
   }
 };
 
-SweepTally tally(const Sweep& sweep);
+SweepTally tally(const Sweep& sweep, RecordsCheck check = RecordsCheck::kChecksum);
 
 /// A run of the sweep whose directory holds another one.
 struct MisplacedRun {

@@ -106,7 +106,7 @@ void wait_for(std::vector<Worker>& workers, const Sweep& sweep, const WorkerAudi
     for (; forwarded < stop_signal_count(); ++forwarded) {
       for (Worker& worker : workers) worker.send(SIGTERM);
     }
-    const SweepTally present = tally(sweep);
+    const SweepTally present = tally(sweep, RecordsCheck::kPresence);
     for (Worker& worker : workers) {
       const std::string news = worker.attend(present.count_ended());
       if (!news.empty()) audience.tell(news);

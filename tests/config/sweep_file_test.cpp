@@ -88,8 +88,24 @@ TEST(SweepFile, OfASweepFromBeforeLevelsOfTheLossHasNone) {
   write_file_atomically(scratch / "sweep.json", json.dump());
   EXPECT_EQ(read_sweep_file(scratch / "sweep.json").report.at_loss, std::vector<double>{0.5});
   json["report"].erase("at_loss");
+  json.erase("checksum");
   write_file_atomically(scratch / "sweep.json", json.dump());
   EXPECT_TRUE(read_sweep_file(scratch / "sweep.json").report.at_loss.empty());
+}
+
+TEST(SweepFile, NoticesThatItWasChanged) {
+  const Scratch scratch;
+  const Json good = to_json(example("paper"));
+  std::string changed = good.dump(1);
+  const std::string seed = "\"seed\": 1";
+  ASSERT_NE(changed.find(seed), std::string::npos);
+  changed.replace(changed.find(seed), seed.size(), "\"seed\": 7");
+  write_file_atomically(scratch / "sweep.json", changed);
+  expect_error([&] { read_sweep_file(scratch / "sweep.json"); }, {"not as it was written", "sweep.json"});
+  Json older = good;
+  older.erase("checksum");
+  write_file_atomically(scratch / "sweep.json", older.dump());
+  EXPECT_EQ(to_json(read_sweep_file(scratch / "sweep.json")), good) << "one from before has no checksum";
 }
 
 TEST(SweepFile, RefusesWhatIsNoSweep) {
@@ -98,7 +114,8 @@ TEST(SweepFile, RefusesWhatIsNoSweep) {
     write_file_atomically(scratch / "sweep.json", json.dump());
     expect_error([&] { read_sweep_file(scratch / "sweep.json"); }, words);
   };
-  const Json good = to_json(example("paper"));
+  Json good = to_json(example("paper"));
+  good.erase("checksum");
   for (const auto& [key, value] : good.items()) {
     if (key == "choice") continue;  // a sweep may have none
     Json lacking = good;

@@ -101,6 +101,40 @@ TEST(Eval, OfWeightsThatGiveNoNumbersFails) {
   EXPECT_THAT(large.output, HasSubstr("outputs are not finite"));
   EXPECT_THAT(large.output, HasSubstr("over 300 samples"));
   EXPECT_FALSE(std::filesystem::exists(scratch / "out" / "eval.json"));
+  for (const char* quantities : {"all", "gaps", "gradient-norms", "hessian", "sharpness"}) {
+    const ProcessResult measured =
+        batchplus({"measure", "--weights", scratch / "changed.pt", "--model", "smallcnn", "--dataset",
+                   "synthetic", "--train-limit", "320", "--test-limit", "300", "--quantities", quantities,
+                   "--out", scratch / "measured"});
+    EXPECT_EQ(measured.exit_code, large.exit_code) << quantities << measured.output;
+    EXPECT_THAT(measured.output, HasSubstr("outputs are not finite")) << quantities;
+    EXPECT_THAT(measured.output, HasSubstr("too large: take weights from before"));
+    EXPECT_FALSE(std::filesystem::exists(scratch / "measured" / "measure.json"));
+  }
+}
+
+// The network computes in single precision.
+TEST(Eval, MeasureAndTrainRefuseWeightsThatAreFiniteInDoubleAlone) {
+  const Scratch scratch;
+  const std::string file = (scratch / "w.pt").string();
+  train(file);
+  StateDict state = read_weights(file);
+  for (auto& [name, tensor] : state) {
+    if (name != "fc2.bias") continue;
+    tensor = tensor.to(torch::kFloat64);
+    tensor[0] = 1e300;
+  }
+  write_weights(file, state);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"eval", "--weights", file},
+                                                  {"measure", "--weights", file},
+                                                  {"train", "--epochs", "1", "--init", file}}) {
+    std::vector<std::string> options = command;
+    options.insert(options.end(), {"--model", "smallcnn", "--dataset", "synthetic", "--test-limit", "300"});
+    const ProcessResult refused = batchplus(options);
+    EXPECT_EQ(refused.exit_code, 2) << command.front() << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr("1 of 10 values of fc2.bias")) << command.front();
+    EXPECT_THAT(refused.output, HasSubstr("too large for single precision")) << command.front();
+  }
 }
 
 TEST(Eval, NotesThatACheckpointHasNotTheAverage) {

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <fstream>
 
+#include "support/environment.h"
+#include "support/machine.h"
 #include "support/program.h"
 #include "support/running.h"
 #include "support/scratch.h"
@@ -61,6 +63,42 @@ TEST(Group, FastSumsRepeatThemselves) {
   const auto first = result_of(batchplus(options));
   EXPECT_EQ(first["has_portable_bits"], false);
   EXPECT_EQ(result_of(batchplus(options))["weights_sha256"], first["weights_sha256"]);
+}
+
+// The bits of a run are those of all its processes, and not of the last one alone.
+TEST(Group, BitsThatAreNotPortableStaySoWhoeverGoesOn) {
+  if (!machine_has("avx2", result_of(batchplus(kTraining))["has_portable_bits"])) return;
+  const Scratch scratch;
+  struct Beginning {
+    std::string name;
+    std::vector<std::string> options;
+    const char* cpu;
+  };
+  for (const auto& [name, options, cpu] :
+       {Beginning{"three", {"--processes", "3"}, nullptr},
+        Beginning{"fast", {"--processes", "2", "--reduction", "fast"}, nullptr},
+        Beginning{"baseline", {}, "baseline"}}) {
+    const auto begun = with_options(with_options(kTraining, in(scratch, name)), options);
+    {
+      const Environment variable("BATCHPLUS_CPU", cpu);
+      result_of(batchplus(begun));
+    }
+    const auto extended = result_of(batchplus(with_options(
+        {"train", "--resume", "--extend", "3", "--threads", "1", "--json", "--quiet"}, in(scratch, name))));
+    EXPECT_EQ(extended["has_portable_bits"], false) << name;
+    EXPECT_EQ(extended["processes"], 1);
+    const auto again = result_of(batchplus(with_options(
+        {"train", "--resume", "--extend", "4", "--threads", "1", "--json", "--quiet"}, in(scratch, name))));
+    EXPECT_EQ(again["has_portable_bits"], false) << name;
+    const auto provenance = nlohmann::json::parse(read_file(scratch / name / "provenance.json"));
+    EXPECT_EQ(provenance["has_portable_bits"], false);
+    EXPECT_EQ(provenance["resumed"][0]["has_portable_bits"], true) << "what that process computed is";
+    if (cpu == nullptr) {
+      EXPECT_EQ(provenance["processes"], std::stoi(options.at(1)));
+      EXPECT_EQ(provenance["reduction"], "fast");
+      EXPECT_EQ(provenance["resumed"][0]["processes"], 1);
+    }
+  }
 }
 
 TEST(Group, RefusesWhatCannotBe) {
@@ -162,8 +200,9 @@ TEST_F(Disturbed, AKilledRankEndsAllAndTheRunGoesOnAlone) {
 TEST_F(Disturbed, AKilledFirstRankEndsAllAndTheRunGoesOnWithTwo) {
   start();
   send(0, SIGKILL);
-  EXPECT_NE(wait_for(*launcher_), 0);
+  EXPECT_EQ(wait_for(*launcher_), 1) << "the program failed; a signal ended a rank, and not the program";
   EXPECT_THAT(read_file(log_), HasSubstr("lost rank 0 on "));
+  EXPECT_THAT(read_file(log_), HasSubstr("was ended by SIGKILL"));
   expect_same_end({"--processes", "2"});
 }
 

@@ -302,6 +302,64 @@ TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
 }
 
+// The report of the directory would be that of the second alone.
+TEST(Sweep, OfAnotherSpecNeedsADirectoryOfItsOwn) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  fs::copy_file(spec, scratch / "other.toml");
+  const auto sweep = [&](const std::string& file) {
+    return batchplus({"sweep", file, "--out", scratch / "s", "--index", "0", "--quiet"});
+  };
+  EXPECT_EQ(sweep(spec).exit_code, 0);
+  const std::string before = read_file(scratch / "s" / "sweep.json");
+  const ProcessResult refused = sweep(scratch / "other.toml");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("the sweep of another spec"));
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+  write_file_atomically(scratch / "s" / "sweep.json", "{ cut");
+  EXPECT_EQ(sweep(spec).exit_code, 0) << "a damaged one is made good";
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+}
+
+TEST(Sweep, ReplacesNoScriptForSlurmButItsOwn) {
+  const Scratch scratch;
+  const testing::Environment no_programs("PATH", "/no/such/folder");
+  const auto submit = [&] {
+    return batchplus({"sweep", write_spec(scratch), "--out", scratch / "s", "--slurm"});
+  };
+  make_directories(scratch / "s");
+  for (const char* mine : {"#!/bin/sh\n#SBATCH --time=60\nexec ./mine\n", ""}) {
+    write_file_atomically(scratch / "s" / "sweep.slurm", mine);
+    const ProcessResult refused = submit();
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr("not the script of a sweep"));
+    EXPECT_EQ(read_file(scratch / "s" / "sweep.slurm"), mine);
+    EXPECT_FALSE(fs::exists(scratch / "s" / "sweep.json")) << "nothing was begun";
+  }
+  fs::remove(scratch / "s" / "sweep.slurm");
+  for (int time = 0; time < 2; ++time) EXPECT_THAT(submit().output, HasSubstr("the script was written"));
+}
+
+TEST(Sweep, NamesALockThatIsSomebodysOwnAndGoesOnWithTheOtherRuns) {
+  const Scratch scratch;
+  const std::vector<std::string> spec = {"sweep", write_spec(scratch), "--out",  scratch / "s",
+                                         "--set", "epochs=1",          "--quiet"};
+  const auto sweep = with_options(spec, {"--workers", "1"});
+  EXPECT_EQ(batchplus(with_options(spec, {"--index", "0"})).exit_code, 0);
+  const fs::path lock = fs::directory_iterator(scratch / "s" / "locks")->path();
+  fs::remove_all(scratch / "s" / "runs");
+  write_file_atomically(lock, "my notes\n");
+  const ProcessResult process = batchplus(sweep);
+  EXPECT_EQ(process.exit_code, 1);
+  EXPECT_THAT(process.output, HasSubstr("5 done, 1 failed"));
+  EXPECT_THAT(process.output, HasSubstr("not a lock, but somebody's own"));
+  EXPECT_THAT(process.output, HasSubstr(lock.string()));
+  EXPECT_THAT(process.output, ::testing::Not(HasSubstr("worker 0 ended")));
+  EXPECT_EQ(read_file(lock), "my notes\n");
+  fs::remove(lock);
+  EXPECT_EQ(batchplus(with_options(sweep, {"--retry-failed"})).exit_code, 0);
+}
+
 TEST(Sweep, MakesLostRecordsGood) {
   const Scratch scratch;
   const std::vector<std::string> sweep = {"sweep",    write_spec(scratch), "--out", scratch / "s", "--set",
@@ -310,6 +368,17 @@ TEST(Sweep, MakesLostRecordsGood) {
   const fs::path records = fs::directory_iterator(scratch / "s" / "runs")->path() / "metrics.jsonl";
   const std::string before = read_file(records);
   fs::remove(records);
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  EXPECT_EQ(read_file(records), before);
+  write_file_atomically(records, before.substr(0, before.size() / 2));
+  EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
+  EXPECT_EQ(read_file(records), before) << "cut short";
+  write_file_atomically(records, "");
+  auto status = with_options({"sweep", "status"}, {sweep.begin() + 1, sweep.begin() + 6});
+  status.emplace_back("--json");
+  const json emptied = json::parse(batchplus(status).output);
+  EXPECT_EQ(emptied["done"], 5);
+  EXPECT_EQ(emptied["interrupted"], 1);
   EXPECT_EQ(result_of(batchplus(sweep))["done"], 6);
   EXPECT_EQ(read_file(records), before);
 }

@@ -218,7 +218,15 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
   const fs::path cut = scratch / "cut" / "cifar-10-batches-bin" / "data_batch_4.bin";
   write_file_atomically(cut, read_file(cut).substr(0, 5000));
   write_file_atomically(scratch / "weights.pt", "not a weight file");
+  const Scratch configs;
+  for (const char* key : {"out", "save_weights", "init", "data_dir"})
+    write_file_atomically(configs / (std::string(key) + ".toml"), std::string(key) + " = \"\"\n");
   const std::vector<BadInput> cases = {
+      {{"--config", configs / "out.toml"}, "out.toml:1"},
+      {{"--config", configs / "out.toml"}, "the value is empty"},
+      {{"--config", configs / "save_weights.toml"}, "the value is empty"},
+      {{"--config", configs / "init.toml"}, "the value is empty"},
+      {{"--config", configs / "data_dir.toml"}, "the value is empty"},
       {{"--outer-batch", "32"}, "outer batch is smaller"},
       {{"--inner-batch", "641"}, "inner batch is larger than the training set"},
       {{"--outer-batch", "1000"}, "outer batch is larger"},
@@ -232,6 +240,11 @@ TEST(Train, BadInputIsRefusedWithExitCodeTwoAndAMessage) {
       {{"--lr", "0.1", "--lr", "0.2"}, "given more than once"},
       {{"--threads", "0"}, "--threads: is 0, and must be 1 or more"},
       {{"--out", ""}, "--out: the value is empty"},
+      {{"--out="}, "--out: the value is empty"},
+      {{"--save-weights=", "--metrics", "gaps"}, "--save-weights: the value is empty"},
+      {{"--seed=", "3"}, "--seed: the value is empty"},
+      {{"--processes=", "1"}, "--processes: the value is empty"},
+      {{"--sav-weights="}, "did you mean --save-weights?"},
       {{"--save-weights", "/dev/full"}, "not a regular file"},
       {{"--config", "/dev/zero"}, "not a regular file"},
       {{"--init", "/dev/zero"}, "not a regular file"},

@@ -136,6 +136,51 @@ TEST(Arrange, RunsWithDifferentTestDataAreNotCompared) {
   EXPECT_EQ(comparison.columns().labels.size(), 1U);
 }
 
+// The pictures of a folder may change under one name.
+TEST(Arrange, RunsWithOtherTestDataUnderOneNameAreNotCompared) {
+  const Scratch scratch;
+  const auto add = [&](const char* name, const char* method, int64_t seed, const Json& inputs) {
+    write_run(scratch / "runs" / name, {.method = method, .seed = seed, .inputs = inputs});
+  };
+  add("1", "sgd", 1, {{"test", "1111222233334444"}, {"train", "t"}});
+  add("2", "sgd", 2, {{"test", "1111222233334444"}, {"train", "t"}});
+  add("3", "nag", 1, {{"test", "5555666677778888"}, {"train", "t"}});
+  add("4", "nag", 2, {{"test", "1111222233334444"}, {"train", "t"}});
+  // The same run on other pictures is no copy of it.
+  add("5", "sgd", 1, {{"test", "5555666677778888"}, {"train", "t"}});
+  add("6", "nag", 3, Json::object());
+  const Comparison comparison = arrange_runs(find_runs({scratch / "runs"}));
+  ASSERT_EQ(comparison.axes.size(), 2U);
+  EXPECT_EQ(comparison.axes[0].name, "test data");
+  EXPECT_THAT(comparison.axes[0].labels, UnorderedElementsAre("11112222", "55556666", "unknown"));
+  EXPECT_EQ(comparison.columns().name, "method");
+  EXPECT_EQ(comparison.find({"11112222"}, "sgd")->runs.size(), 2U);
+  EXPECT_EQ(comparison.find({"11112222"}, "nag")->runs.size(), 1U);
+  EXPECT_EQ(comparison.find({"55556666"}, "sgd")->runs.size(), 1U);
+  EXPECT_EQ(comparison.find({"unknown"}, "nag")->runs.size(), 1U);
+  EXPECT_TRUE(comparison.notes.empty());
+}
+
+TEST(Arrange, WhatARunWasGivenIsNoAxisWhereItFollowsFromTheConfig) {
+  const Scratch scratch;
+  write_run(scratch / "runs/1",
+            {.more_config = "train_limit = 10\n", .inputs = {{"test", "a"}, {"train", "b"}}});
+  write_run(scratch / "runs/2",
+            {.more_config = "train_limit = 20\n", .inputs = {{"test", "a"}, {"train", "c"}}});
+  write_run(scratch / "runs/3", {.seed = 2, .more_config = "train_limit = 20\n"});
+  const Comparison comparison = arrange_runs(find_runs({scratch / "runs"}));
+  ASSERT_EQ(comparison.axes.size(), 1U);
+  EXPECT_EQ(comparison.axes[0].name, "train_limit");
+}
+
+// A run from before the digests, and a copy of it that knows them, are one.
+TEST(Arrange, ACopyThatDoesNotSayWhatItWasGivenCountsOnce) {
+  const Scratch scratch;
+  write_run(scratch / "runs/1", {.inputs = {{"test", "a"}}});
+  write_run(scratch / "runs/2", {});
+  EXPECT_EQ(arrange_runs(find_runs({scratch / "runs"})).title, "1 run");
+}
+
 TEST(Arrange, AKeyThatFollowsFromTwoOthersIsNoAxis) {
   const Scratch scratch;
   for (const int64_t batch : {10, 16}) {
@@ -274,9 +319,39 @@ TEST(Arrange, CutsLongValuesShort) {
   write_run(scratch / "b", {.more_config = fmt::format("normalize = \"{}/0.2\"\n", long_text)});
   write_run(scratch / "c", {.more_config = "normalize = \"none\"\n"});
   const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
-  EXPECT_EQ(comparison.axes[0].labels,
-            (std::vector<std::string>{"0.47336489342157123,0...", "0.47336489342157123,0... (2)", "none"}));
+  EXPECT_EQ(comparison.axes[0].labels, (std::vector<std::string>{".../0.1", ".../0.2", "none"}));
   EXPECT_EQ(comparison.cells.size(), 3U);
+}
+
+TEST(Arrange, LongLabelsShowWhereTheyDiffer) {
+  const Scratch scratch;
+  const auto labels_of = [&](const std::vector<std::string>& values) {
+    std::filesystem::remove_all(scratch / "runs");
+    for (size_t i = 0; i < values.size(); ++i)
+      write_run(scratch / "runs" / std::to_string(i),
+                {.more_config = fmt::format("init = \"{}\"\n", values[i])});
+    return arrange_runs(find_runs({scratch / "runs"})).axes[0].labels;
+  };
+  EXPECT_THAT(
+      labels_of({"/home/somebody/weights/experiment-a/w.pt", "/home/somebody/weights/experiment-b/w.pt"}),
+      UnorderedElementsAre(".../experiment-a/w.pt", ".../experiment-b/w.pt"));
+  EXPECT_THAT(labels_of({"/home/somebody/weights/experiment-a/w.pt", "w.pt"}),
+              UnorderedElementsAre("/home/somebody/weight...", "w.pt"));
+  // What would be the same once it is cut stays whole.
+  const std::string deep = "/a/the-same-in-both-for-long/but-not-at-the-end/";
+  EXPECT_THAT(labels_of({deep + "1.pt", deep + "2.pt", "/b/something-else-entirely/w.pt"}),
+              UnorderedElementsAre(deep + "1.pt", deep + "2.pt", "/b/something-else-ent..."));
+}
+
+TEST(Arrange, RunsOfOneNameAreToldApartByTheirFolders) {
+  const Scratch scratch;
+  write_run(scratch / "first" / "run", {.seed = 1});
+  write_run(scratch / "second" / "run", {.seed = 2});
+  write_run(scratch / "second" / "other", {.seed = 3});
+  const Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  std::vector<std::string> ids;
+  for (const ComparedRun& run : comparison.cells.at(0).runs) ids.push_back(run.id);
+  EXPECT_THAT(ids, UnorderedElementsAre("first/run", "second/run", "other"));
 }
 
 TEST(Arrange, SaysWhereThereIsNoRun) {

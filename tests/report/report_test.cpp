@@ -253,11 +253,39 @@ TEST(Report, NamesRunsThatWereGivenSomethingElse) {
   write_run(scratch / "runs/5", {.seed = 1, .more_config = "test_limit = 10\n", .inputs = {{"test", "v"}}});
   const WrittenReport report =
       write_report(arrange_runs(find_runs({scratch / "runs"})), scratch / "report", false);
+  for (const auto& cell : report.comparison.cells) EXPECT_EQ(cell.runs.size(), 1U) << "no mean over them";
   EXPECT_THAT(report.comparison.notes,
               ::testing::UnorderedElementsAre(
                   HasSubstr("also differ in init"),
                   ::testing::AllOf(HasSubstr("other initial weights (w.pt)"), ::testing::EndsWith("runs/2")),
                   ::testing::AllOf(HasSubstr("other test data (cifar10)"), ::testing::EndsWith("runs/3"))));
+}
+
+// The grid of a sweep is what its spec says: what does not belong to the others of its row is left out.
+TEST(Report, OfASweepComparesNoRunsThatWereGivenSomethingElse) {
+  const Scratch scratch;
+  Comparison comparison{.name = "t", .title = "t"};
+  comparison.axes = {{"method", {"sgd", "nag"}}};
+  for (const char* method : {"sgd", "nag"}) {
+    ComparedCell cell{.labels = {method}};
+    for (int64_t seed = 1; seed <= 3; ++seed) {
+      const std::filesystem::path directory = scratch / "runs" / fmt::format("{}-{}", method, seed);
+      const bool is_other = std::string(method) == "sgd" && seed == 1;
+      write_run(directory, {.method = method,
+                            .seed = seed,
+                            .test_accuracies = {is_other ? 90.0 : 50.0 + static_cast<double>(seed)},
+                            .inputs = {{"test", is_other ? "a" : "b"}}});
+      cell.runs.push_back({.id = directory.filename(), .seed = seed, .directory = directory});
+    }
+    comparison.cells.push_back(cell);
+  }
+  const WrittenReport report = write_report(comparison, scratch / "report", false);
+  EXPECT_EQ(report.json["cells"][0]["test_accuracy"]["mean"], 52.5);
+  EXPECT_EQ(report.json["cells"][0]["missing"], 1);
+  EXPECT_EQ(report.json["cells"][1]["test_accuracy"]["mean"], 52.0);
+  EXPECT_THAT(report.comparison.notes,
+              ::testing::ElementsAre(::testing::AllOf(
+                  HasSubstr("left out, because it had other test data (cifar10) than"), HasSubstr("sgd-1"))));
 }
 
 TEST(Report, NeedsAPlaceThatIsItsOwn) {

@@ -243,13 +243,44 @@ TEST_F(ResumeTest, RefusesOtherInitialWeights) {
   EXPECT_EQ(run_once(config, begun).result["status"], "done");
 }
 
+// A checkpoint from before does not say it, and provenance.json may.
+TEST_F(ResumeTest, BitsThatWereNotPortableStaySo) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  const CheckpointContents saved = read_contents(run / "checkpoint.pt");
+  const auto as_left = [&](const Json& in_checkpoint, const Json& in_provenance) {
+    const fs::path copy = scratch / "copy";
+    fs::remove_all(copy);
+    fs::copy(run, copy);
+    CheckpointContents changed = saved;
+    changed.state.erase("has_portable_bits");
+    changed.state.update(in_checkpoint);
+    save_contents(RunLayout{copy}, changed);
+    Json provenance = Json::parse(read_file(copy / "provenance.json"));
+    provenance.erase("has_portable_bits");
+    provenance.update(in_provenance);
+    write_file_atomically(copy / "provenance.json", provenance.dump());
+    return run_once(config, copy).result["has_portable_bits"].get<bool>();
+  };
+  EXPECT_TRUE(as_left(Json::object(), Json::object()));
+  EXPECT_TRUE(as_left({{"has_portable_bits", true}}, Json::object()));
+  EXPECT_FALSE(as_left({{"has_portable_bits", false}}, Json::object()));
+  EXPECT_FALSE(as_left(Json::object(), {{"has_portable_bits", false}}));
+  EXPECT_FALSE(as_left(Json::object(), {{"instruction_set", "baseline"}}));
+  EXPECT_FALSE(as_left(Json::object(), {{"resumed", {{{"has_portable_bits", false}}}}}));
+  EXPECT_TRUE(as_left({{"has_portable_bits", true}}, {{"has_portable_bits", false}}))
+      << "a process that saved nothing has no part in the bits";
+}
+
 TEST_F(ResumeTest, RefusesACheckpointThatLacksSomething) {
   const CheckpointContents good = read_contents(run / "checkpoint.pt");
   for (const auto& [key, value] : good.state.items()) {
     CheckpointContents changed = good;
     changed.state.erase(key);
     save_contents(RunLayout{run}, changed);
-    EXPECT_THROW(run_once(config, run), Error) << key;
+    // One from before does not have it.
+    if (key != "has_portable_bits") {
+      EXPECT_THROW(run_once(config, run), Error) << key;
+    }
     for (const Json& wrong : {Json("x"), Json(nullptr), Json::array()}) {
       changed.state[key] = wrong;
       save_contents(RunLayout{run}, changed);

@@ -108,12 +108,13 @@ TEST(RunDirectory, ResumingKeepsTheHistoryAndTheRecordsOfTheCheckpoint) {
   EXPECT_EQ(run.metrics, (std::vector<Json>{{{"epoch", 1}}, {{"epoch", 2}}}));
   EXPECT_EQ(run.provenance["commit"], "abc");
   EXPECT_EQ(run.provenance["resumed"][0]["commit"], "def");
+  EXPECT_FALSE(result_of(run.status).contains("provenance_sha256")) << "it is of the files, not of the run";
   EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "status.json.tmp.abcdef"));
 }
 
 TEST(RunDirectory, NoticesWhatWasChangedAfterTheEnd) {
   const Scratch scratch;
-  RunWriter writer(scratch / "run", "lr = 0.5\n", Json::object());
+  RunWriter writer(scratch / "run", "lr = 0.5\n", {{"commit", "abc"}});
   writer.record({{"epoch", 1}, {"test_accuracy", 50}});
   writer.set_status("done", {{"test_accuracy", 50}});
   const auto change = [&](const char* name, const std::string& from, const std::string& to) {
@@ -128,6 +129,7 @@ TEST(RunDirectory, NoticesWhatWasChangedAfterTheEnd) {
   change("status.json", "\"test_accuracy\": 50", "\"test_accuracy\": 90");
   change("metrics.jsonl", "50", "90");
   change("config.toml", "0.5", "0.9");
+  change("provenance.json", "abc", "abd");
   EXPECT_EQ(read_run(scratch / "run").metrics.size(), 1U);
 }
 

@@ -6,6 +6,7 @@
 
 #include "store/run_directory.h"
 #include "support/scratch.h"
+#include "util/file.h"
 
 namespace batchplus {
 namespace {
@@ -38,9 +39,28 @@ TEST(SweepDirectory, AFinishedRunWithoutItsRecordsIsNotDone) {
     writer.set_status("done", Json::object());
   }
   EXPECT_EQ(state_of(sweep, "a"), SweepState::kDone);
+  write_file_atomically(RunLayout{sweep.run("a")}.metrics(), "");
+  for (const RecordsCheck check : {RecordsCheck::kChecksum, RecordsCheck::kPresence})
+    EXPECT_EQ(state_of(sweep, "a", check), SweepState::kInterrupted) << "emptied";
+  write_file_atomically(RunLayout{sweep.run("a")}.metrics(), "{\"epoch\":2}\n");
+  EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted) << "changed";
   std::filesystem::remove(RunLayout{sweep.run("a")}.metrics());
   EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted);
   EXPECT_TRUE(is_open(state_of(sweep, "a"))) << "a worker goes on with it";
+}
+
+TEST(SweepDirectory, ADivergedRunThatLostItsRecordsIsOpenToo) {
+  const Scratch scratch;
+  const SweepDirectory sweep{scratch / "s"};
+  sweep.create();
+  for (const char* id : {"a", "at once"}) {
+    RunWriter writer(sweep.run(id), "seed = 1\n", Json::object());
+    if (std::string(id) == "a") writer.record({{"epoch", 1}});
+    writer.set_status("diverged", Json::object());
+    EXPECT_EQ(state_of(sweep, id), SweepState::kDiverged) << id;
+  }
+  std::filesystem::remove(RunLayout{sweep.run("a")}.metrics());
+  EXPECT_EQ(state_of(sweep, "a"), SweepState::kInterrupted);
 }
 
 }  // namespace
