@@ -63,6 +63,40 @@ TEST(Group, FastSumsRepeatThemselves) {
   EXPECT_EQ(result_of(batchplus(options))["weights_sha256"], first["weights_sha256"]);
 }
 
+/// What a run recorded after each epoch, without times.
+std::vector<nlohmann::json> records_of(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> records;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    records.push_back(nlohmann::json::parse(line));
+    for (const char* time : {"seconds", "metrics_seconds"}) records.back().erase(time);
+  }
+  return records;
+}
+
+// Two samples are too few for three ranks to share, so that all runs have the same weights.
+TEST(Group, ProcessesMeasureTheNumbersOfOne) {
+  const Scratch scratch;
+  const auto measured = with_options(
+      kTraining, {"--train-limit",       "20",    "--test-limit",  "300",     "--inner-batch",     "2",
+                  "--outer-batch",       "20",    "--method",      "bp-svrg", "--metrics",         "all",
+                  "--metrics-batchnorm", "batch", "--trace-draws", "2",       "--sharpness-draws", "2",
+                  "--hessian-products",  "6"});
+  const auto records = [&](const std::string& processes) {
+    result_of(batchplus(with_options(with_options(measured, {"--processes", processes}),
+                                     in(scratch, "processes" + processes))));
+    return records_of(scratch / ("processes" + processes));
+  };
+  const auto alone = records("1");
+  ASSERT_EQ(alone.size(), 2U);
+  for (const char* quantity : {"mean_squared_gradient_norm", "loss_gap", "hessian_top", "hessian_trace",
+                               "sharpness_gaussian", "sharpness_data", "noise_penalty"}) {
+    EXPECT_TRUE(alone[0].contains(quantity)) << quantity << " in " << alone[0];
+  }
+  EXPECT_EQ(records("2"), alone);
+  EXPECT_EQ(records("3"), alone);
+}
+
 TEST(Group, RefusesWhatCannotBe) {
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
     const ProcessResult result = batchplus(with_options(kTraining, options));
