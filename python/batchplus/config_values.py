@@ -11,7 +11,7 @@ TASK = frozenset({"dataset", "train_limit", "test_limit", "validation", "split_s
 _INCIDENTAL = frozenset({"data_dir", "checkpoint_every", "out", "save_weights"})
 # Keys that older runs do not have, with the value that all runs had before.
 _YOUNGER = {"kernels": "aten", "kernels_revision": "1", "normalization": "batch", "cutout": "0", "mixup": "0",
-            "label_smoothing": "0", "average": "0"}
+            "label_smoothing": "0", "average": "0", "local_batch_norm": "0"}
 
 
 def config_text(config: Json, key: str) -> str:

@@ -97,6 +97,34 @@ TEST(Group, ProcessesMeasureTheNumbersOfOne) {
   EXPECT_EQ(records("3"), alone);
 }
 
+const std::vector<std::string> kNormalized =
+    with_options(kTraining, {"--model", "resnet20:width=4", "--train-limit", "128", "--epochs", "1"});
+
+TEST(Group, MomentsOfEachProcessArePartOfTheRun) {
+  const Scratch scratch;
+  const auto local = with_options(kNormalized, {"--processes", "2", "--batch-norm", "local"});
+  const auto synchronized = result_of(batchplus(with_options(kNormalized, {"--processes", "2"})));
+  const auto first = result_of(batchplus(with_options(local, in(scratch, "run"))));
+  EXPECT_NE(first["weights_sha256"], synchronized["weights_sha256"]);
+  EXPECT_EQ(first["has_portable_bits"], false);
+  EXPECT_EQ(result_of(batchplus(local))["weights_sha256"], first["weights_sha256"]);
+  EXPECT_THAT(read_file(scratch / "run" / "config.toml"), HasSubstr("local_batch_norm = 2\n"));
+
+  const auto go_on = [&](const std::vector<std::string>& options) {
+    return batchplus(with_options(
+        with_options({"train", "--resume", "--extend", "2", "--json", "--quiet"}, in(scratch, "run")),
+        options));
+  };
+  for (const char* processes : {"1", "4"}) {
+    const ProcessResult refused = go_on({"--processes", processes});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.output, HasSubstr("give --processes 2"));
+  }
+  EXPECT_EQ(go_on({"--processes", "2", "--batch-norm", "synchronized"}).exit_code, 2);
+  const auto at_once = result_of(batchplus(with_options(local, {"--epochs", "2"})));
+  EXPECT_EQ(result_of(go_on({"--processes", "2"}))["weights_sha256"], at_once["weights_sha256"]);
+}
+
 TEST(Group, RefusesWhatCannotBe) {
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
     const ProcessResult result = batchplus(with_options(kTraining, options));
@@ -106,6 +134,10 @@ TEST(Group, RefusesWhatCannotBe) {
   refused({"--processes", "3", "--reduction", "exact"}, "2, 4 or 8");
   refused({"--processes", "2", "--reduction", "exakt"}, "exact");
   refused({"--processes", "2", "--kernels", "aten"}, "own kernels");
+  refused({"--batch-norm", "local"}, "one process has all samples");
+  refused({"--processes", "2", "--batch-norm", "locale"}, "'local'");
+  refused({"--processes", "2", "--batch-norm", "local", "--reduction", "exact"}, "do not give the bits");
+  refused({"--processes", "2", "--batch-norm", "local", "--model", "mlp"}, "the network has no BatchNorm");
   refused({"--group", "slurm"}, "srun");
   refused({"--restarts", "1"}, "--processes");
 }
