@@ -125,6 +125,16 @@ TEST(Group, MomentsOfEachProcessArePartOfTheRun) {
   EXPECT_EQ(result_of(go_on({"--processes", "2"}))["weights_sha256"], at_once["weights_sha256"]);
 }
 
+TEST(Group, MpirunGivesTheWeightsOfOneProcess) {
+  const auto alone = result_of(batchplus(kTraining));
+  std::vector<std::string> command = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"};
+  for (const std::string& word : program(kTraining)) command.push_back(word);
+  for (const char* word : {"--group", "mpi"}) command.emplace_back(word);
+  const auto shared = result_of(run_process(command, "/"));
+  EXPECT_EQ(shared["processes"], 2);
+  EXPECT_EQ(shared["weights_sha256"], alone["weights_sha256"]);
+}
+
 TEST(Group, RefusesWhatCannotBe) {
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
     const ProcessResult result = batchplus(with_options(kTraining, options));
