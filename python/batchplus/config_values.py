@@ -15,7 +15,7 @@ OPTIONAL = frozenset({"data_dir", "dropout", "init", "coefficient", "update_rule
                       "out", "save_weights"})
 # Keys that older runs do not have, with the value that all runs had before.
 YOUNGER = {"kernels": "aten", "kernels_revision": "1", "normalization": "batch", "cutout": "0", "mixup": "0",
-            "label_smoothing": "0", "average": "0"}
+            "label_smoothing": "0", "average": "0", "local_batch_norm": "0"}
 
 
 def config_text(config: Json, key: str) -> str:

@@ -150,8 +150,9 @@ int train_here(const TrainCommand& command, const GlobalOptions& options, Group*
   if (group != nullptr) config = agree_on_config(*group, asked_config(command), config);
   const bool is_extending = !command.extension.empty();
   if (is_extending) set_limit(config, command);
+  set_batch_norm(config, command.group, group != nullptr ? group->size() : 1);
   Sharing sharing;
-  if (group != nullptr) sharing = {group, sums_of(command.group, group->size())};
+  if (group != nullptr) sharing = {group, sums_of(command.group, group->size(), config.local_batch_norm > 0)};
   const RunOutcome outcome = run_training(config, {.device = parse_device(options.device),
                                                    .threads = options.threads,
                                                    .is_quiet = options.is_quiet || !is_first,

@@ -157,6 +157,9 @@ void add_group_options(CLI::App& train, GroupOptions& options) {
   train.add_option("--reduction", options.reduction,
                    "how processes add gradients up: exact gives the bits of one process, with 2, 4 or 8 of "
                    "them; fast (default: exact where it can be had)");
+  train.add_option("--batch-norm", options.batch_norm,
+                   "BatchNorm's moments: synchronized, those of the whole inner batch (default), or local, "
+                   "those of each process's own samples");
   train
       .add_option("--group-timeout", options.timeout_seconds,
                   "seconds without an answer after which a process is given up")
@@ -176,8 +179,11 @@ std::optional<Membership> membership_of(const GroupOptions& options) {
                 {"processes", std::to_string(options.processes),
                  fmt::format("there are {}; leave the option out", membership->size)});
   }
-  if (!options.reduction.empty())
-    sums_of(options, membership ? membership->size : std::max(1, options.processes));
+  // Mistakes are told once, and not by each process.
+  const int processes = membership ? membership->size : std::max(1, options.processes);
+  RunConfig config;
+  set_batch_norm(config, options, processes);
+  if (!options.reduction.empty()) sums_of(options, processes, config.local_batch_norm > 0);
   if (options.restarts > 0 && options.processes < 2) {
     throw Error("only processes that this program starts can be started again by it",
                 {"restarts", std::to_string(options.restarts), "give {processes} too"});
@@ -215,8 +221,27 @@ std::unique_ptr<Group> join(const GroupOptions& options, const Membership& membe
   return group;
 }
 
-Sums sums_of(const GroupOptions& options, int processes) {
-  const bool can_be_exact = kernels::SampleShare::is_possible(kernels::Parts::kMost, processes, Sums::kExact);
+void set_batch_norm(RunConfig& config, const GroupOptions& options, int processes) {
+  if (options.batch_norm.empty()) return;
+  const bool is_local = options.batch_norm == "local";
+  if (!is_local && options.batch_norm != "synchronized") {
+    throw Error("no such moments", {"batch_norm", options.batch_norm,
+                                    suggest_name(options.batch_norm, {"synchronized", "local"})});
+  }
+  if (is_local && processes == 1) {
+    throw Error("one process has all samples of a batch",
+                {"batch_norm", options.batch_norm, "give {processes} too, or leave {batch_norm} out"});
+  }
+  config.local_batch_norm = is_local ? processes : 0;
+}
+
+Sums sums_of(const GroupOptions& options, int processes, bool has_local_moments) {
+  if (has_local_moments && options.reduction == "exact") {
+    throw Error("moments of each process's samples do not give the bits of one process",
+                {"reduction", options.reduction, "leave it out, or take {batch_norm} synchronized"});
+  }
+  const bool can_be_exact =
+      !has_local_moments && kernels::SampleShare::is_possible(kernels::Parts::kMost, processes, Sums::kExact);
   if (options.reduction.empty()) return can_be_exact ? Sums::kExact : Sums::kLater;
   if (options.reduction == "fast") return Sums::kLater;
   if (options.reduction != "exact") {

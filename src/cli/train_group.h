@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "config/run_config.h"
 #include "group/membership.h"
 #include "objective/shared_batch.h"
 
@@ -18,6 +19,8 @@ struct GroupOptions {
   std::string launcher = "own";
   /// Empty: exact where the number of processes allows it.
   std::string reduction;
+  /// synchronized or local; empty: as the run's config has it.
+  std::string batch_norm;
   double timeout_seconds = 120;
   int restarts = 0;
 };
@@ -39,7 +42,12 @@ int launch(const GroupOptions& options, bool has_directory);
 std::unique_ptr<Group> join(const GroupOptions& options, const Membership& membership,
                             const GlobalOptions& global);
 
+/// What the config says about BatchNorm's moments becomes what the options say, if they do. An Error where so
+/// many processes cannot have it so.
+void set_batch_norm(RunConfig& config, const GroupOptions& options, int processes);
+
 /// How gradients are added up among so many processes. An Error when they cannot be as the options want it.
-kernels::SampleShare::Sums sums_of(const GroupOptions& options, int processes);
+/// `has_local_moments`: each process has its own for BatchNorm.
+kernels::SampleShare::Sums sums_of(const GroupOptions& options, int processes, bool has_local_moments);
 
 }  // namespace batchplus

@@ -47,6 +47,8 @@ struct RunConfig {
   double weight_decay = 0;
   double label_smoothing = 0;
   double average = 0;
+  /// BatchNorm's moments are those of the samples of each of so many processes; 0: of the whole inner batch.
+  int64_t local_batch_norm = 0;
   int64_t warmup_epochs = 0;
   std::string warmup_method = "sgd";
   std::optional<double> warmup_lr;

@@ -63,22 +63,30 @@ void Group::sum_by_pairs(Number* values, int64_t count) {
   }
 }
 
-template <class Number>
-void Group::sum_by_shares(Number* values, int64_t count) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(Number));
+void Group::exchange_shares(const void* own, int64_t count, int64_t bytes_each, void* terms) {
   const auto share = [&](int rank) { return share_begin(count, rank + 1) - share_begin(count, rank); };
-  const int64_t own_count = share(rank());
-  Number* own = values + share_begin(count, rank());
-  // What each rank has of the numbers that this one adds up.
-  std::vector<Number> terms(static_cast<size_t>(own_count * size()));
-  const auto term = [&](int rank) { return terms.data() + own_count * rank; };
-  std::copy_n(own, own_count, term(rank()));
+  const int64_t bytes = share(rank()) * bytes_each;
+  // Only sent; a message is described in the same way in both directions.
+  char* all = static_cast<char*>(const_cast<void*>(own));
+  const auto part = [&](int rank) { return all + share_begin(count, rank) * bytes_each; };
+  const auto term = [&](int rank) { return static_cast<char*>(terms) + bytes * rank; };
+  std::copy_n(part(rank()), bytes, term(rank()));
   for (int distance = 1; distance < size(); ++distance) {
     const int to = (rank() + distance) % size();
     const int from = (rank() - distance + size()) % size();
-    exchange({to, values + share_begin(count, to), share(to) * kBytes},
-             {from, term(from), own_count * kBytes});
+    exchange({to, part(to), share(to) * bytes_each}, {from, term(from), bytes});
   }
+}
+
+template <class Number>
+void Group::sum_by_shares(Number* values, int64_t count) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(Number));
+  const int64_t own_begin = share_begin(count, rank());
+  const int64_t own_count = share_begin(count, rank() + 1) - own_begin;
+  // What each rank has of the numbers that this one adds up.
+  std::vector<Number> terms(static_cast<size_t>(own_count * size()));
+  const auto term = [&](int rank) { return terms.data() + own_count * rank; };
+  exchange_shares(values, count, kBytes, terms.data());
   const auto add = [&](int to, int from) {
     for (int64_t i = 0; i < own_count; ++i) term(to)[i] += term(from)[i];
   };
@@ -89,7 +97,7 @@ void Group::sum_by_shares(Number* values, int64_t count) {
   } else {
     for (int other = 1; other < size(); ++other) add(0, other);
   }
-  std::copy_n(term(0), own_count, own);
+  std::copy_n(term(0), own_count, values + own_begin);
   gather(values, count, kBytes);
 }
 

@@ -29,6 +29,9 @@ class Group {
   int64_t share_begin(int64_t count, int rank) const { return count * rank / size(); }
   /// Each rank has its share of `count` things of `bytes_each` in place; afterwards all have all of them.
   void gather(void* all, int64_t count, int64_t bytes_each);
+  /// Each rank has `count` things of `bytes_each` in `own`. Afterwards each has its share of those of every
+  /// rank in `terms`, one rank behind the other.
+  void exchange_shares(const void* own, int64_t count, int64_t bytes_each, void* terms);
   /// The texts of all ranks.
   std::vector<std::string> gather(const std::string& own);
   /// What rank 0 has.

@@ -102,7 +102,7 @@ void channel_moments(const ConstMaps& x, float* mean, float* variance) {
   const TracedCall traced([&] { return work_on(x, "batch norm {}, {}x{}, moments", 4, 1); });
   // Deviations from the first pixel: the difference of two sums does not cancel where the mean is far from
   // zero.
-  SampleShare* share = SampleShare::current();
+  SampleShare* share = share_for_moments();
   const float* origin = x.data;
   if (share != nullptr) {
     float* first = coefficient_scratch.floats(x.channels);
@@ -190,7 +190,7 @@ void run_backward(const BatchNormBackward& p) {
     first = first + g;
     second = simd::mul_add(g, x - simd::load<kIsFull>(p.mean + c, count), second);
   };
-  SampleShare* share = SampleShare::current();
+  SampleShare* share = share_for_moments();
   const ChannelSums sums = sum_channels(p.x, share, terms);
   const bool is_counted = share == nullptr || share->is_exact() || share->is_first();
   const double all_pixels = static_cast<double>(batch_pixels(p.x));
@@ -261,7 +261,8 @@ HWY_AFTER_NAMESPACE();
 namespace batchplus::kernels {
 
 int64_t batch_pixels(const ConstMaps& x) {
-  return whole_samples(x.samples) * x.pixels();
+  const SampleShare* share = share_for_moments();
+  return (share != nullptr ? share->whole() : x.samples) * x.pixels();
 }
 
 HWY_EXPORT(channel_moments);

@@ -4,8 +4,8 @@
 
 namespace batchplus::kernels {
 
-/// Pixels over which moments are taken: those of all samples of a batch, of which these may be a share
-/// (sample_share.h).
+/// Pixels over which moments are taken: those of all samples of a batch, of which these may be a share; a
+/// share with moments of its own is a batch here (sample_share.h).
 int64_t batch_pixels(const ConstMaps& x);
 
 /// The mean and the (biased) variance of each channel over all pixels of the batch: [channels] each. One pass

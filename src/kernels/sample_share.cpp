@@ -31,6 +31,11 @@ SampleShare* exact_share() {
   return share != nullptr && share->is_exact() ? share : nullptr;
 }
 
+SampleShare* share_for_moments() {
+  SampleShare* share = SampleShare::current();
+  return share != nullptr && !share->has_own_moments() ? share : nullptr;
+}
+
 int64_t whole_samples(int64_t samples) {
   const SampleShare* share = SampleShare::current();
   return share != nullptr ? share->whole() : samples;

@@ -19,9 +19,13 @@ class SampleShare {
     kLater,
   };
 
+  /// Whose moments BatchNorm normalises a share by. Those of the share's own samples need sums that are added
+  /// up later.
+  enum class Moments { kOfBatch, kOfShare };
+
   /// Of `whole` samples this is share `rank` of `ranks`, those from whole * rank / ranks on.
-  SampleShare(int64_t whole, int rank, int ranks, Sums sums)
-      : whole_(whole), rank_(rank), ranks_(ranks), sums_(sums) {}
+  SampleShare(int64_t whole, int rank, int ranks, Sums sums, Moments moments = Moments::kOfBatch)
+      : whole_(whole), rank_(rank), ranks_(ranks), sums_(sums), moments_(moments) {}
   virtual ~SampleShare() = default;
   SampleShare(const SampleShare&) = delete;
   SampleShare& operator=(const SampleShare&) = delete;
@@ -33,6 +37,7 @@ class SampleShare {
   int64_t whole() const { return whole_; }
   bool is_first() const { return rank_ == 0; }
   bool is_exact() const { return sums_ == Sums::kExact; }
+  bool has_own_moments() const { return moments_ == Moments::kOfShare; }
   /// The share of `count` things that falls to this rank; samples and others alike.
   int64_t begin(int64_t count) const { return count * rank_ / ranks_; }
   int64_t end(int64_t count) const { return count * (rank_ + 1) / ranks_; }
@@ -67,10 +72,14 @@ class SampleShare {
   int rank_;
   int ranks_;
   Sums sums_;
+  Moments moments_;
 };
 
 /// The share if exact sums are wanted of this thread, else null.
 SampleShare* exact_share();
+
+/// The share that meets the others for BatchNorm's moments; null where the samples at hand have their own.
+SampleShare* share_for_moments();
 
 /// How many samples the batch has of which these are all, or a share.
 int64_t whole_samples(int64_t samples);

@@ -43,6 +43,12 @@ std::vector<Eigenvalue> ritz_values(const std::vector<double>& diagonal,
   return ritz;
 }
 
+/// What rank 0 found. Others may have found otherwise, by other instructions or another number of threads.
+bool agreed(bool is_so, Group* group) {
+  if (group != nullptr) group->broadcast(&is_so, sizeof is_so);
+  return is_so;
+}
+
 }  // namespace
 
 EigenvalueEstimate largest_eigenvalues(const torch::Tensor& like, const SymmetricProduct& product,
@@ -67,7 +73,7 @@ EigenvalueEstimate largest_eigenvalues(const torch::Tensor& like, const Symmetri
     next = product(basis[j]).clone();
     ++estimate.products;
     diagonal.push_back(inner_product(next, basis[j]));
-    if (!std::isfinite(diagonal.back())) {
+    if (agreed(!std::isfinite(diagonal.back()), options.group)) {
       const double unknown = std::numeric_limits<double>::quiet_NaN();
       estimate.top.assign(1, {unknown, unknown});
       estimate.is_converged = false;
@@ -83,10 +89,11 @@ EigenvalueEstimate largest_eigenvalues(const torch::Tensor& like, const Symmetri
     const auto ritz = ritz_values(diagonal, off_diagonal, j + 1 == size ? 0 : length);
     const auto wanted = std::min<size_t>(static_cast<size_t>(options.eigenvalues), ritz.size());
     estimate.top.assign(ritz.begin(), ritz.begin() + static_cast<std::ptrdiff_t>(wanted));
-    estimate.is_converged = static_cast<int64_t>(wanted) == options.eigenvalues &&
-                            std::all_of(estimate.top.begin(), estimate.top.end(), [&](const Eigenvalue& e) {
-                              return e.error_bound <= options.tolerance * std::abs(e.value);
-                            });
+    const bool is_known = static_cast<int64_t>(wanted) == options.eigenvalues &&
+                          std::all_of(estimate.top.begin(), estimate.top.end(), [&](const Eigenvalue& e) {
+                            return e.error_bound <= options.tolerance * std::abs(e.value);
+                          });
+    estimate.is_converged = agreed(is_known, options.group);
     if (estimate.is_converged) break;
     if (is_invariant) {
       // The space is invariant: what is left of A lies beyond it.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/torch.h"
+#include "group/group.h"
 
 namespace batchplus {
 
@@ -18,6 +19,8 @@ struct LanczosOptions {
   /// Stops when every error bound is below this fraction of its eigenvalue's magnitude.
   double tolerance = 0.01;
   uint64_t seed = 0;
+  /// All of whose ranks ask for the same and share the products out: rank 0 says when they stop. Null: none.
+  Group* group = nullptr;
 };
 
 struct Eigenvalue {

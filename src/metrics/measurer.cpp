@@ -37,6 +37,7 @@ Measurer::Measurer(Subject subject, MeasureOptions options, MeasureProgress prog
   const KernelsInScope by_aten(*subject_.model.module, Kernels::kAten);
   activation_bytes_ =
       static_cast<double>(measure_activation_bytes(subject_.model, kFew, shape[1], shape[2])) / kFew;
+  if (options_.group != nullptr) options_.group->broadcast(&activation_bytes_, sizeof activation_bytes_);
 }
 
 int64_t Measurer::gradient_samples() const {
@@ -76,7 +77,8 @@ ObjectiveFunction Measurer::objective(int64_t samples, double expected_passes, c
   return ObjectiveFunction(subject_.model, subject_.parameters, choose(samples),
                            {.loss = cross_entropies_by(kernels_of(subject_.model)),
                             .chunk = chunk_for(kProductActivations),
-                            .on_samples = on_samples});
+                            .on_samples = on_samples,
+                            .group = options_.group});
 }
 
 void Measurer::require_whole_batches() const {
@@ -102,8 +104,9 @@ const SampleGradientNorms& Measurer::norms(int64_t samples, BatchNorm::Statistic
     done += static_cast<double>(count);
     if (progress_) progress_(done, static_cast<double>(samples), "gradient norms");
   };
-  const ObjectiveFunction objective(subject_.model, subject_.parameters, choose(samples),
-                                    {.chunk = chunk_for(kNormsActivations), .on_samples = on_samples});
+  const ObjectiveFunction objective(
+      subject_.model, subject_.parameters, choose(samples),
+      {.chunk = chunk_for(kNormsActivations), .on_samples = on_samples, .group = options_.group});
   auto measured = measure_sample_gradients(objective, {.statistics = statistics});
   notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
   if (samples == 1)
@@ -148,7 +151,8 @@ const EigenvalueEstimate& Measurer::eigenvalues(int64_t samples) {
                                             {.eigenvalues = options_.eigenvalues,
                                              .max_products = products,
                                              .tolerance = options_.eigenvalue_tolerance,
-                                             .seed = options_.seed});
+                                             .seed = options_.seed,
+                                             .group = options_.group});
   if (!estimate.is_converged) {
     notes.push_back(
         fmt::format("the Hessian's eigenvalues are not known to {:g} % after {} products; see their "
@@ -164,7 +168,7 @@ Evaluation Measurer::evaluate_on(const Samples& samples, const std::string& labe
     if (progress_) progress_(static_cast<double>(begin + count), static_cast<double>(samples.size), label);
     return samples.batch(begin, count);
   };
-  return evaluate(subject_.model, counted);
+  return evaluate(subject_.model, counted, options_.group);
 }
 
 void Measurer::require_finite_outputs(const std::string& weights) {

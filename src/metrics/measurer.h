@@ -41,6 +41,9 @@ struct MeasureOptions {
   /// How the weights are trained, or why that is not known.
   std::optional<ImplicitRegularization> training = std::nullopt;
   std::string why_no_training = "nothing says how the weights are trained";
+  /// With whom the samples are shared out: all ranks measure the same, and the bits are those of one process.
+  /// Null: nobody. Outlives the measurer.
+  Group* group = nullptr;
 };
 
 /// What a group of quantities takes that options can make impossible.

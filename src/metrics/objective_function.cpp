@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/forward_grad.h>
 
-#include <algorithm>
+#include <numeric>
 
 #include "core/tangent.h"
 #include "metrics/layer_pass.h"
@@ -65,26 +65,36 @@ ObjectiveFunction::ObjectiveFunction(Model model, FlatParameters& parameters, Sa
 torch::Tensor ObjectiveFunction::sum_over_chunks(
     const std::function<torch::Tensor(const Batch&)>& pass) const {
   const EvaluationMode evaluation(model_);
-  torch::Tensor sum;
-  for (int64_t begin = 0; begin < samples_.size; begin += options_.chunk) {
-    const int64_t count = std::min(options_.chunk, samples_.size - begin);
-    const torch::Tensor part = pass(samples_.batch(begin, count)).to(torch::kFloat64);
-    sum = sum.defined() ? sum.add_(part) : part;
-    if (options_.on_samples) options_.on_samples(count);
-  }
-  return options_.reduction == Reduction::kMean ? sum.div_(samples_.size) : sum;
+  const auto pass_chunk = [&](const SharedChunks::Chunk& chunk) {
+    return pass(samples_.batch(chunk.begin, chunk.count));
+  };
+  return chunks().sum(parameters_.values(), pass_chunk, options_.on_samples).div_(divisor());
 }
 
 double ObjectiveFunction::value() const {
   const torch::NoGradGuard no_grad;
-  const auto losses = [&](const Batch& batch) {
-    return options_.loss(model_.forward(batch.images), batch.labels).sum(torch::kFloat64);
+  const EvaluationMode evaluation(model_);
+  const SharedChunks all = chunks();
+  std::vector<double> sums(static_cast<size_t>(all.number()));
+  const auto pass = [&](const SharedChunks::Chunk& chunk) {
+    const Batch batch = samples_.batch(chunk.begin, chunk.count);
+    const torch::Tensor losses = options_.loss(model_.forward(batch.images), batch.labels);
+    sums[static_cast<size_t>(chunk.number)] = losses.sum(torch::kFloat64).item<double>();
   };
-  return sum_over_chunks(losses).item<double>();
+  all.for_each(pass, options_.on_samples);
+  all.gather(sums.data(), 1);
+  return std::accumulate(sums.begin(), sums.end(), 0.0) / divisor();
+}
+
+torch::Tensor ObjectiveFunction::of_first_rank(const torch::Tensor& v) const {
+  if (options_.group == nullptr || options_.group->is_solo()) return v;
+  const torch::Tensor same = v.clone();
+  options_.group->broadcast(same.data_ptr(), static_cast<int64_t>(same.nbytes()));
+  return same;
 }
 
 double ObjectiveFunction::value_at(const torch::Tensor& point) const {
-  const AtPoint moved(parameters_, point);
+  const AtPoint moved(parameters_, of_first_rank(point));
   return value();
 }
 
@@ -109,16 +119,17 @@ torch::Tensor ObjectiveFunction::sample_gradient(int64_t i) const {
 
 torch::Tensor ObjectiveFunction::hessian_product(const torch::Tensor& v) const {
   const torch::AutoGradMode with_grad(true);
+  const torch::Tensor direction = of_first_rank(v);
   const auto pass = [&](const Batch& batch) {
     if (is_forward_differentiable_) {
       try {
-        return reverse_over_forward(batch, v);
+        return reverse_over_forward(batch, direction);
       } catch (const c10::Error&) {
         // Mostly an operation without a forward derivative. What is wrong besides shows again.
         is_forward_differentiable_ = false;
       }
     }
-    return reverse_over_reverse(batch, v);
+    return reverse_over_reverse(batch, direction);
   };
   return sum_over_chunks(pass).to(v.scalar_type());
 }

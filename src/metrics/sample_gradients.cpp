@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <torch/nn/modules/batchnorm.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "metrics/layer_rules.h"
@@ -58,12 +57,13 @@ std::string owner_name(const std::string& parameter) {
   return dot == std::string::npos ? parameter : parameter.substr(0, dot);
 }
 
-/// One measurement, chunk by chunk.
+/// One measurement.
 class Measurement {
  public:
   Measurement(const ObjectiveFunction& objective, const SampleGradientOptions& options)
       : objective_(objective),
         parameters_(objective.parameters()),
+        chunks_(objective.chunks()),
         passes_(objective.model(), parameters_, objective.batch(0, 1).images) {
     for (const LayerPlace& place : passes_.layers()) result_.layer_names.push_back(place.name);
     group_rest();
@@ -80,39 +80,24 @@ class Measurement {
                                         rest_.size() == 1 ? "a module" : "some modules", join(names, ", ")));
   }
 
-  void add(const Batch& batch) {
-    const int64_t count = batch.size();
-    const torch::Tensor norms =
-        torch::zeros({static_cast<int64_t>(result_.layer_names.size()), count}, torch::kFloat64);
-    // The sum over the samples; own kernels write a layer's where it belongs.
-    if (!gradient_.defined()) gradient_ = torch::empty_like(parameters_.values());
-    std::vector<torch::Tensor> gradients(parameters_.slices().size());
-    const GradientTarget target(parameters_, gradient_);
-    const auto on_layer = [&](size_t place, const LayerPass& pass) {
-      const SampleLayerGradients measured = rule_for(pass.layer).sample_gradients(pass);
-      const LayerPlace& where = passes_.layers()[place];
-      norms[static_cast<int64_t>(place)].copy_(measured.squared_norms);
-      gradients[*where.weight] = measured.sum.weight;
-      if (where.bias) gradients[*where.bias] = measured.sum.bias;
+  SampleGradientNorms run() {
+    const int64_t chunk = objective_.options().chunk;
+    const auto layers = static_cast<int64_t>(result_.layer_names.size());
+    // For each chunk the losses, then the norms of each layer. The last chunk may have fewer samples.
+    const torch::Tensor table = torch::zeros({chunks_.number(), 1 + layers, chunk}, torch::kFloat64);
+    const auto pass = [&](const SharedChunks::Chunk& own) {
+      return measure(objective_.batch(own.begin, own.count), table[own.number].slice(1, 0, own.count));
     };
-    const auto on_rest = [&](size_t slice, const torch::Tensor& sum) { gradients[slice] = sum; };
-    losses_.push_back(
-        passes_.run(batch, objective_.options().loss, {on_layer, on_rest}).to(torch::kCPU, torch::kFloat64));
-    loop_over_rest(batch, norms);
-    norms_.push_back(norms);
-    parameters_.gather(gradients, gradient_);
-    gradient_sum_ = gradient_sum_.defined()
-                        ? gradient_sum_.add_(gradient_)
-                        : gradient_.to(torch::kFloat64, /*non_blocking=*/false, /*copy=*/true);
-  }
-
-  SampleGradientNorms finish() {
-    result_.losses = at::cat(losses_);
-    result_.layer_squared_norms = at::cat(norms_, 1);
+    const torch::Tensor sum = chunks_.sum(parameters_.values(), pass, objective_.options().on_samples);
+    chunks_.gather(table.data_ptr<double>(), (1 + layers) * chunk);
+    const torch::Tensor rows =
+        table.transpose(0, 1).reshape({1 + layers, -1}).slice(1, 0, objective_.samples()).contiguous();
+    result_.losses = rows[0].clone();
+    result_.layer_squared_norms = rows.slice(0, 1).clone();
     result_.squared_norms = result_.layer_squared_norms.sum(0);
     const bool is_mean = objective_.options().reduction == Reduction::kMean;
     const double scale = is_mean ? 1.0 / static_cast<double>(objective_.samples()) : 1.0;
-    result_.gradient = gradient_sum_.mul_(scale).to(parameters_.values().scalar_type());
+    result_.gradient = sum.mul(scale).to(parameters_.values().scalar_type());
     return std::move(result_);
   }
 
@@ -131,6 +116,28 @@ class Measurement {
       }
       rest_.back().slices.push_back(slice);
     }
+  }
+
+  /// The sum of the samples' gradients: [d], valid until the next call. `measured`: [1 + layers,N] gets the
+  /// losses and the norms of each layer.
+  const torch::Tensor& measure(const Batch& batch, const torch::Tensor& measured) {
+    const torch::Tensor norms = measured.slice(0, 1);
+    // Own kernels write a layer's where it belongs.
+    if (!gradient_.defined()) gradient_ = torch::empty_like(parameters_.values());
+    std::vector<torch::Tensor> gradients(parameters_.slices().size());
+    const GradientTarget target(parameters_, gradient_);
+    const auto on_layer = [&](size_t place, const LayerPass& pass) {
+      const SampleLayerGradients of_samples = rule_for(pass.layer).sample_gradients(pass);
+      const LayerPlace& where = passes_.layers()[place];
+      norms[static_cast<int64_t>(place)].copy_(of_samples.squared_norms);
+      gradients[*where.weight] = of_samples.sum.weight;
+      if (where.bias) gradients[*where.bias] = of_samples.sum.bias;
+    };
+    const auto on_rest = [&](size_t slice, const torch::Tensor& sum) { gradients[slice] = sum; };
+    measured[0].copy_(passes_.run(batch, objective_.options().loss, {on_layer, on_rest}));
+    loop_over_rest(batch, norms);
+    parameters_.gather(gradients, gradient_);
+    return gradient_;
   }
 
   /// Fills the rows of norms: [layers,N] that belong to no layer with a rule.
@@ -157,14 +164,12 @@ class Measurement {
 
   const ObjectiveFunction& objective_;
   const FlatParameters& parameters_;
+  SharedChunks chunks_;
   LayerPasses passes_;
   std::vector<RestModule> rest_;
   SampleGradientNorms result_;
-  std::vector<torch::Tensor> losses_;
-  std::vector<torch::Tensor> norms_;
-  /// Of a chunk, and of all of them.
+  /// Of a chunk.
   torch::Tensor gradient_;
-  torch::Tensor gradient_sum_;
 };
 
 }  // namespace
@@ -186,14 +191,7 @@ SampleGradientNorms measure_sample_gradients(const ObjectiveFunction& objective,
   require_independent_samples(module);
   const EvaluationMode evaluation(objective.model());
   const EvaluationStatistics statistics(module, options.statistics);
-  Measurement measurement(objective, options);
-  const int64_t chunk = objective.options().chunk;
-  for (int64_t begin = 0; begin < objective.samples(); begin += chunk) {
-    const int64_t count = std::min(chunk, objective.samples() - begin);
-    measurement.add(objective.batch(begin, count));
-    if (objective.options().on_samples) objective.options().on_samples(count);
-  }
-  return measurement.finish();
+  return Measurement(objective, options).run();
 }
 
 }  // namespace batchplus

@@ -25,6 +25,9 @@ GradientOracle::GradientOracle(Model model, FlatParameters& parameters, Gradient
     throw Error("only own kernels can share a batch out among processes",
                 {"kernels", "libtorch's", "use {kernels} fast or direct, on a processor with AVX2"});
   }
+  BATCHPLUS_CHECK(options_.sharing.moments == kernels::SampleShare::Moments::kOfBatch ||
+                      options_.sharing.sums == kernels::SampleShare::Sums::kLater,
+                  "moments of each share do not give the bits of one process");
   if (parameters_.values().scalar_type() == torch::kFloat32) return;
   throw Error(
       "the network is not in single precision",
@@ -52,6 +55,7 @@ void GradientOracle::move_statistics(const Batch& batch) {
   torch::manual_seed(batch.replay_seed);
   const SharedBatch shared(batch, options_.sharing);
   model_.forward(shared.own().images);
+  shared.share_statistics(*model_.module);
   budget_.charge_forwards(batch.size());
 }
 
@@ -82,6 +86,7 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
   if (is_replay) {
     buffers->restore();
   } else {
+    shared.share_statistics(*model_.module);
     losses_.sum += loss.item<double>() * static_cast<double>(batch.size());
     losses_.samples += batch.size();
   }

@@ -1,13 +1,13 @@
 #include "objective/shared_batch.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 
 namespace batchplus {
 
 class SharedBatch::Share : public kernels::SampleShare {
  public:
   Share(int64_t samples, const Sharing& sharing)
-      : SampleShare(samples, sharing.group->rank(), sharing.group->size(), sharing.sums),
+      : SampleShare(samples, sharing.group->rank(), sharing.group->size(), sharing.sums, sharing.moments),
         group_(*sharing.group) {}
 
   void add(float* sums, int64_t count) override { group_.sum(sums, count); }
@@ -42,6 +42,20 @@ SharedBatch::~SharedBatch() = default;
 
 void SharedBatch::complete(const torch::Tensor& gradient) const {
   if (share_ && !share_->is_exact()) share_->add_later(gradient);
+}
+
+void SharedBatch::share_statistics(const torch::nn::Module& module) const {
+  if (!share_ || !share_->has_own_moments()) return;
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> running;
+  for (const torch::Tensor& buffer : module.buffers()) {
+    if (buffer.is_floating_point()) running.push_back(buffer);
+  }
+  if (running.empty()) return;
+  const torch::Tensor all = at::flatten_dense_tensors(running);
+  share_->broadcast(all.data_ptr<float>(), all.numel());
+  const std::vector<torch::Tensor> of_first = at::unflatten_dense_tensors(all, running);
+  for (size_t i = 0; i < running.size(); ++i) running[i].copy_(of_first[i]);
 }
 
 }  // namespace batchplus

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/torch.h"
 #include "data/batch_source.h"
 #include "group/group.h"
 #include "kernels/sample_share.h"
@@ -15,6 +16,8 @@ struct Sharing {
   /// Null: this process is by itself.
   Group* group = nullptr;
   kernels::SampleShare::Sums sums = kernels::SampleShare::Sums::kExact;
+  /// Those of each rank's own samples need Sums::kLater.
+  kernels::SampleShare::Moments moments = kernels::SampleShare::Moments::kOfBatch;
 };
 
 /// This rank's samples of a batch: all of them when there are too few to share out.
@@ -29,6 +32,8 @@ class SharedBatch {
   const Batch& own() const { return own_; }
   /// The gradient of this rank's samples becomes that of the batch.
   void complete(const torch::Tensor& gradient) const;
+  /// Where ranks have moments of their own, the module's running ones become those of the first rank.
+  void share_statistics(const torch::nn::Module& module) const;
 
  private:
   class Share;

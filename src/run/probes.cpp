@@ -7,8 +7,8 @@
 
 namespace batchplus {
 
-Probes::Probes(const RunPlan& plan, Measurer::Subject subject, Progress& progress)
-    : plan_(plan), subject_(subject), progress_(progress) {
+Probes::Probes(const RunPlan& plan, Measurer::Subject subject, Group* group, Progress& progress)
+    : plan_(plan), subject_(subject), group_(group), progress_(progress) {
   if (!plan_.metric_groups.empty()) require_possible(make_measurer({}), plan_.metric_groups);
 }
 
@@ -26,6 +26,7 @@ Measurer Probes::make_measurer(const EpochRecord& record) {
                                                                 .learning_rate = record.learning_rate});
   options.training = training;
   options.why_no_training = why_not;
+  options.group = group_;
   return Measurer(subject_, options, [&](double done, double total, const std::string& label) {
     progress_.update(done, total, label);
   });

@@ -12,8 +12,9 @@ namespace batchplus {
 /// What a training run measures of itself. Nothing of it changes the training.
 class Probes : public TrainCallback {
  public:
-  /// What cannot be measured as the plan wants it is an Error here, before anything is trained.
-  Probes(const RunPlan& plan, Measurer::Subject subject, Progress& progress);
+  /// What cannot be measured as the plan wants it is an Error here, before anything is trained. `group`
+  /// shares the samples out; may be null.
+  Probes(const RunPlan& plan, Measurer::Subject subject, Group* group, Progress& progress);
 
   /// Lets the live probes see the method's steps.
   void watch(Method& method);
@@ -30,6 +31,7 @@ class Probes : public TrainCallback {
 
   const RunPlan& plan_;
   Measurer::Subject subject_;
+  Group* group_;
   Progress& progress_;
   ControlVariateProbe control_variate_;
   /// Notes that the user has read.

@@ -42,7 +42,7 @@ Run::Run(const RunPlan& plan, const RunData& data, const RunEnvironment& environ
       probes_(plan,
               {parts_.model, parts_.parameters, data.views.train, data.views.test, plan.data.normalization,
                environment.device},
-              progress_),
+              environment.sharing.group, progress_),
       state_{parts_.model,    parts_.parameters,         parts_.oracle,    parts_.budget, parts_.method,
              parts_.warmup(), probes_.control_variate(), parts_.averaged()},
       has_portable_bits_(gives_portable_bits(plan, environment)) {

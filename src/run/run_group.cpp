@@ -8,6 +8,7 @@
 #include "kernels/processor.h"
 #include "kernels/revision.h"
 #include "run/version.h"
+#include "util/error.h"
 
 namespace batchplus {
 namespace {
@@ -45,6 +46,15 @@ void agree_on_run(Group& group, const RunPlan& plan, const Json& inputs, kernels
   for (const auto& [input, digest] : inputs.items()) {
     group.agree("the " + describe_input(input), digest.get<std::string>(), "give all ranks the same files");
   }
+}
+
+void require_processes_of_moments(const RunConfig& config, const Group* group) {
+  const int processes = group != nullptr ? group->size() : 1;
+  if (config.local_batch_norm == 0 || config.local_batch_norm == processes) return;
+  throw Error("the run's BatchNorm has the moments of each of another number of processes",
+              {"local_batch_norm", std::to_string(config.local_batch_norm),
+               fmt::format("there are {}; give {{processes}} {}, or begin anew", processes,
+                           config.local_batch_norm)});
 }
 
 Beginning share(Group& group, Beginning own) {

@@ -18,6 +18,10 @@ RunConfig agree_on_config(Group& group, const RunConfig& asked, const RunConfig&
 /// `inputs` are the digests of what the run is given.
 void agree_on_run(Group& group, const RunPlan& plan, const Json& inputs, kernels::SampleShare::Sums sums);
 
+/// An Error where BatchNorm's moments are those of each of another number of processes. `group`: null for a
+/// process by itself.
+void require_processes_of_moments(const RunConfig& config, const Group* group);
+
 /// What a run goes on from.
 struct Beginning {
   /// The result of a run that has ended already; else null.

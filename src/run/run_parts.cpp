@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "layers/batch_norm.h"
 #include "networks/weight_file.h"
 #include "util/error.h"
 
@@ -24,9 +25,20 @@ void require_affordable(const TrainOptions& options, const Method& method) {
                fmt::format("one outer batch costs {}", cost)});
 }
 
-GradientOracle::Options shared(GradientOracle::Options objective, const Sharing& sharing) {
+GradientOracle::Options shared(const RunPlan& plan, const Sharing& sharing) {
+  GradientOracle::Options objective = plan.objective;
   objective.sharing = sharing;
+  if (plan.complete.local_batch_norm > 0) objective.sharing.moments = kernels::SampleShare::Moments::kOfShare;
   return objective;
+}
+
+/// Who asks for moments of each process has a network with moments.
+void require_batch_norm(const RunPlan& plan, const torch::nn::Module& module) {
+  if (plan.complete.local_batch_norm == 0) return;
+  for (const auto& part : module.modules()) {
+    if (dynamic_cast<const BatchNorm*>(part.get()) != nullptr) return;
+  }
+  throw Error("the network has no BatchNorm", {"batch_norm", "local", "leave {batch_norm} out"});
 }
 
 }  // namespace
@@ -34,7 +46,7 @@ GradientOracle::Options shared(GradientOracle::Options objective, const Sharing&
 RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device device, const Sharing& sharing)
     : model(initial_network(plan.network, device)),
       parameters(*model.module),
-      oracle(model, parameters, budget, shared(plan.objective, sharing)),
+      oracle(model, parameters, budget, shared(plan, sharing)),
       method(build_method(plan.method, oracle)),
       source(data.views.train,
              ImageTransform(plan.data.normalization, plan.data.is_augmented, plan.data.cutout),
@@ -45,6 +57,7 @@ RunParts::RunParts(const RunPlan& plan, const RunData& data, torch::Device devic
               .mixup = plan.data.mixup,
               .memory_format = model.memory_format}),
       batches(source) {
+  require_batch_norm(plan, *model.module);
   if (plan.warmup_method) warmup_method.emplace(build_method(*plan.warmup_method, oracle));
   if (plan.average > 0) {
     average.emplace(*model.module, parameters, plan.average);

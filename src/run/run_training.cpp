@@ -123,6 +123,7 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
   require_directory(config, environment);
   require_read(planned, environment.given_keys);
   Group* group = environment.sharing.group;
+  require_processes_of_moments(config, group);
   const bool has_directory = group == nullptr || group->rank() == 0;
   std::optional<Earlier> earlier = has_directory ? open_earlier(config, environment) : std::nullopt;
   // The bits of libtorch's kernels depend on the number of threads.

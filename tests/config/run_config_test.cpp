@@ -91,7 +91,8 @@ TEST(Kernels, DecideTheResultAndLibtorchsLeaveItsTextAsBeforeTheChoice) {
 // A run that asks for nothing new has the id that it had before these keys.
 TEST(ConfigFields, OfBaselinesLeaveTheIdOfRunsWithoutThem) {
   const std::string text = result_toml(RunConfig());
-  for (const char* key : {"beta1", "beta2", "epsilon", "label_smoothing", "average", "cutout", "mixup"}) {
+  for (const char* key :
+       {"beta1", "beta2", "epsilon", "label_smoothing", "average", "cutout", "mixup", "local_batch_norm"}) {
     EXPECT_THAT(text, Not(HasSubstr(std::string(key) + " ="))) << key;
   }
   RunConfig config;

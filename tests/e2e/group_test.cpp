@@ -101,6 +101,78 @@ TEST(Group, BitsThatAreNotPortableStaySoWhoeverGoesOn) {
   }
 }
 
+/// What a run recorded after each epoch, without times.
+std::vector<nlohmann::json> records_of(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> records;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    records.push_back(nlohmann::json::parse(line));
+    for (const char* time : {"seconds", "metrics_seconds"}) records.back().erase(time);
+  }
+  return records;
+}
+
+// Two samples are too few for three ranks to share, so that all runs have the same weights.
+TEST(Group, ProcessesMeasureTheNumbersOfOne) {
+  const Scratch scratch;
+  const auto measured = with_options(
+      kTraining, {"--train-limit",       "20",    "--test-limit",  "300",     "--inner-batch",     "2",
+                  "--outer-batch",       "20",    "--method",      "bp-svrg", "--metrics",         "all",
+                  "--metrics-batchnorm", "batch", "--trace-draws", "2",       "--sharpness-draws", "2",
+                  "--hessian-products",  "6"});
+  const auto records = [&](const std::string& processes) {
+    result_of(batchplus(with_options(with_options(measured, {"--processes", processes}),
+                                     in(scratch, "processes" + processes))));
+    return records_of(scratch / ("processes" + processes));
+  };
+  const auto alone = records("1");
+  ASSERT_EQ(alone.size(), 2U);
+  for (const char* quantity : {"mean_squared_gradient_norm", "loss_gap", "hessian_top", "hessian_trace",
+                               "sharpness_gaussian", "sharpness_data", "noise_penalty"}) {
+    EXPECT_TRUE(alone[0].contains(quantity)) << quantity << " in " << alone[0];
+  }
+  EXPECT_EQ(records("2"), alone);
+  EXPECT_EQ(records("3"), alone);
+}
+
+const std::vector<std::string> kNormalized =
+    with_options(kTraining, {"--model", "resnet20:width=4", "--train-limit", "128", "--epochs", "1"});
+
+TEST(Group, MomentsOfEachProcessArePartOfTheRun) {
+  const Scratch scratch;
+  const auto local = with_options(kNormalized, {"--processes", "2", "--batch-norm", "local"});
+  const auto synchronized = result_of(batchplus(with_options(kNormalized, {"--processes", "2"})));
+  const auto first = result_of(batchplus(with_options(local, in(scratch, "run"))));
+  EXPECT_NE(first["weights_sha256"], synchronized["weights_sha256"]);
+  EXPECT_EQ(first["has_portable_bits"], false);
+  EXPECT_EQ(result_of(batchplus(local))["weights_sha256"], first["weights_sha256"]);
+  EXPECT_THAT(read_file(scratch / "run" / "config.toml"), HasSubstr("local_batch_norm = 2\n"));
+
+  const auto go_on = [&](const std::vector<std::string>& options) {
+    return batchplus(with_options(
+        with_options({"train", "--resume", "--extend", "2", "--json", "--quiet"}, in(scratch, "run")),
+        options));
+  };
+  for (const char* processes : {"1", "4"}) {
+    const ProcessResult refused = go_on({"--processes", processes});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.output, HasSubstr("give --processes 2"));
+  }
+  EXPECT_EQ(go_on({"--processes", "2", "--batch-norm", "synchronized"}).exit_code, 2);
+  const auto at_once = result_of(batchplus(with_options(local, {"--epochs", "2"})));
+  EXPECT_EQ(result_of(go_on({"--processes", "2"}))["weights_sha256"], at_once["weights_sha256"]);
+}
+
+TEST(Group, MpirunGivesTheWeightsOfOneProcess) {
+  const auto alone = result_of(batchplus(kTraining));
+  std::vector<std::string> command = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"};
+  for (const std::string& word : program(kTraining)) command.push_back(word);
+  for (const char* word : {"--group", "mpi"}) command.emplace_back(word);
+  const auto shared = result_of(run_process(command, "/"));
+  EXPECT_EQ(shared["processes"], 2);
+  EXPECT_EQ(shared["weights_sha256"], alone["weights_sha256"]);
+}
+
 TEST(Group, RefusesWhatCannotBe) {
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
     const ProcessResult result = batchplus(with_options(kTraining, options));
@@ -110,6 +182,10 @@ TEST(Group, RefusesWhatCannotBe) {
   refused({"--processes", "3", "--reduction", "exact"}, "2, 4 or 8");
   refused({"--processes", "2", "--reduction", "exakt"}, "exact");
   refused({"--processes", "2", "--kernels", "aten"}, "own kernels");
+  refused({"--batch-norm", "local"}, "one process has all samples");
+  refused({"--processes", "2", "--batch-norm", "locale"}, "'local'");
+  refused({"--processes", "2", "--batch-norm", "local", "--reduction", "exact"}, "do not give the bits");
+  refused({"--processes", "2", "--batch-norm", "local", "--model", "mlp"}, "the network has no BatchNorm");
   refused({"--group", "slurm"}, "srun");
   refused({"--restarts", "1"}, "--processes");
 }

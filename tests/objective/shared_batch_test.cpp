@@ -58,10 +58,10 @@ Batch random_batch(const Case& row, int64_t samples, const Model& model) {
 /// Replicas are built one after the other: they draw from libtorch's one generator.
 std::vector<std::unique_ptr<Replica>> make_replicas(const Case& row,
                                                     const std::vector<std::unique_ptr<Group>>& groups,
-                                                    SampleShare::Sums sums) {
+                                                    SampleShare::Sums sums, SampleShare::Moments moments) {
   std::vector<std::unique_ptr<Replica>> replicas;
   for (const auto& group : groups)
-    replicas.push_back(std::make_unique<Replica>(row, Sharing{group.get(), sums}));
+    replicas.push_back(std::make_unique<Replica>(row, Sharing{group.get(), sums, moments}));
   return replicas;
 }
 
@@ -78,9 +78,10 @@ struct Shared {
   std::vector<double> losses;
 };
 
-Shared share_out(const Case& row, const Batch& batch, int ranks, SampleShare::Sums sums) {
+Shared share_out(const Case& row, const Batch& batch, int ranks, SampleShare::Sums sums,
+                 SampleShare::Moments moments = SampleShare::Moments::kOfBatch) {
   const auto groups = make_thread_groups(ranks);
-  const auto replicas = make_replicas(row, groups, sums);
+  const auto replicas = make_replicas(row, groups, sums, moments);
   Shared shared{std::vector<torch::Tensor>(replicas.size()),
                 std::vector<std::vector<torch::Tensor>>(replicas.size()),
                 std::vector<double>(replicas.size())};
@@ -161,6 +162,53 @@ TEST(SharedBatch, FastIsAsNearToDoublePrecisionAsOneProcess) {
   }
 }
 
+Batch share_of(const Batch& batch, int rank, int ranks) {
+  const int64_t begin = batch.size() * rank / ranks;
+  const int64_t end = batch.size() * (rank + 1) / ranks;
+  return {batch.images.slice(0, begin, end), batch.labels.slice(0, begin, end)};
+}
+
+// Libtorch says in double precision what each share's gradient is, as if it were a batch of its own.
+// PyTorch's DDP takes their mean, which is that of the samples where the shares are equal.
+TEST(SharedBatch, WithMomentsOfTheirOwnSharesAreBatches) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  for (const char* network : {"resnet20:width=4", "vgg11:width=8", "densenet:depth=16,growth=4"}) {
+    const Case row{network};
+    for (const int64_t samples : {12, 13}) {
+      Replica alone(row, {});
+      const Batch batch = random_batch(row, samples, alone.model);
+      for (const int ranks : {2, 3}) {
+        torch::Tensor precise = torch::zeros_like(alone.parameters->values(), torch::kFloat64);
+        double loss = 0;
+        double own_error = 0;
+        std::vector<torch::Tensor> running;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const Batch share = share_of(batch, rank, ranks);
+          const double weight = static_cast<double>(share.size()) / static_cast<double>(samples);
+          Replica of_share(row, {});
+          const torch::Tensor exact = precise_gradient(row, share);
+          own_error += weight * distance(of_share.gradient(share), exact);
+          precise += weight * exact;
+          loss += weight * of_share.oracle->take_mean_loss();
+          if (rank == 0) running = of_share.model.module->buffers();
+        }
+        const double bound = 4 * own_error + 1e-4 * precise.norm().item<double>();
+        EXPECT_GT(distance(precise, precise_gradient(row, batch)), 10 * bound)
+            << "moments of the batch would not be noticed";
+        const Shared shared =
+            share_out(row, batch, ranks, SampleShare::Sums::kLater, SampleShare::Moments::kOfShare);
+        for (size_t rank = 0; rank < shared.gradients.size(); ++rank) {
+          EXPECT_TRUE(shared.gradients[rank].equal(shared.gradients[0])) << network;
+          EXPECT_LT(distance(shared.gradients[rank], precise), bound) << network << " by " << ranks;
+          EXPECT_NEAR(shared.losses[rank], loss, 1e-6 * loss);
+          for (size_t i = 0; i < running.size(); ++i)
+            EXPECT_TRUE(shared.buffers[rank][i].equal(running[i])) << "running moments are those of rank 0";
+        }
+      }
+    }
+  }
+}
+
 TEST(SharedBatch, AFewSamplesAreComputedByAllRanks) {
   if (!testing::machine_has("avx2", kernels::are_available())) return;
   const Case row{"resnet20:width=4"};
@@ -197,7 +245,8 @@ TEST(SharedBatch, EvaluationDoesNotDependOnTheNumberOfRanks) {
   const Evaluation expected = evaluate(alone.model, samples);
   for (const int ranks : {2, 3}) {
     const auto groups = make_thread_groups(ranks);
-    const auto replicas = make_replicas(row, groups, SampleShare::Sums::kLater);
+    const auto replicas =
+        make_replicas(row, groups, SampleShare::Sums::kLater, SampleShare::Moments::kOfBatch);
     on_threads(replicas.size(), [&](size_t rank) {
       const Evaluation shared = evaluate(replicas[rank]->model, samples, groups[rank].get());
       EXPECT_EQ(shared.loss, expected.loss);
