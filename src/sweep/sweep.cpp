@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "config/config_toml.h"
@@ -32,15 +33,28 @@ ConfigValues expected_config(const PlannedRun& row) {
   return values;
 }
 
-/// sweep.json is written anew, unless it is of something else or of another spec. A damaged one of a sweep
-/// has its runs beside it.
-void require_own_description(const SweepDirectory& directory, const std::string& name) {
+/// Whether one of the two sweeps has all runs of the other, as figures have that are drawn of a table's runs.
+bool shares_runs(const Json& description, const Sweep& sweep) {
+  std::set<std::string> theirs;
+  std::set<std::string> ours;
+  for (const Json& run : description.value("runs", Json::array())) {
+    if (run.is_object() && run.contains("id") && run["id"].is_string()) theirs.insert(run["id"]);
+  }
+  for (const PlannedRun& row : sweep.planned) ours.insert(row.run.id);
+  return std::includes(theirs.begin(), theirs.end(), ours.begin(), ours.end()) ||
+         std::includes(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+}
+
+/// sweep.json is written anew, unless it is of something else or of other runs. A damaged one of a sweep has
+/// its runs beside it.
+void require_own_description(const Sweep& sweep) {
+  const SweepDirectory& directory = sweep.directory;
   const std::filesystem::path path = directory.description();
   if (!std::filesystem::exists(path)) return;
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   const Json found = json.is_object() ? json.value("name", Json()) : Json();
   if (std::filesystem::exists(directory.root / "runs")) {
-    if (!found.is_string() || found == name) return;
+    if (!found.is_string() || found == sweep.spec.name || shares_runs(json, sweep)) return;
     throw Error("the directory holds the sweep of another spec",
                 {"out", fmt::format("{}: {}", directory.root.string(), found.get<std::string>()),
                  fmt::format("name another directory; if the spec was renamed, remove {}", path.string())});
@@ -64,7 +78,7 @@ Sweep open_sweep(const SweepRequest& request) {
 }
 
 void begin_sweep(const Sweep& sweep) {
-  require_own_description(sweep.directory, sweep.spec.name);
+  require_own_description(sweep);
   sweep.directory.create();
   SweepFile file = describe_sweep(sweep.spec, sweep.scale, sweep.runs());
   for (size_t i = 0; i < sweep.planned.size(); ++i) file.runs[i].config = expected_config(sweep.planned[i]);

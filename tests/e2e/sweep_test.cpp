@@ -307,17 +307,23 @@ TEST(Sweep, OfAnotherSpecNeedsADirectoryOfItsOwn) {
   const Scratch scratch;
   const std::string spec = write_spec(scratch);
   fs::copy_file(spec, scratch / "other.toml");
-  const auto sweep = [&](const std::string& file) {
-    return batchplus({"sweep", file, "--out", scratch / "s", "--index", "0", "--quiet"});
+  const auto sweep = [&](const std::string& file, const std::string& setting = "epochs=6") {
+    return batchplus({"sweep", file, "--out", scratch / "s", "--index", "0", "--quiet", "--set", setting});
   };
   EXPECT_EQ(sweep(spec).exit_code, 0);
   const std::string before = read_file(scratch / "s" / "sweep.json");
-  const ProcessResult refused = sweep(scratch / "other.toml");
+  const ProcessResult refused = sweep(scratch / "other.toml", "epochs=5");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.output, HasSubstr("the sweep of another spec"));
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
   write_file_atomically(scratch / "s" / "sweep.json", "{ cut");
   EXPECT_EQ(sweep(spec).exit_code, 0) << "a damaged one is made good";
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+
+  // A spec that asks for some of these runs, as figures do that are drawn of a table's.
+  EXPECT_EQ(sweep(scratch / "other.toml", "repeats=2").exit_code, 0);
+  EXPECT_EQ(json::parse(read_file(scratch / "s" / "sweep.json"))["name"], "other");
+  EXPECT_EQ(sweep(spec).exit_code, 0) << "and the other way round";
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
 }
 
