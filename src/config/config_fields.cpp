@@ -159,11 +159,9 @@ ConfigField younger(ConfigField field, std::string value) {
 
 /// Of how many processes. Not asked for as a number: --batch-norm local says it of those that there are.
 ConfigField processes_of_moments(std::string key, int64_t RunConfig::*member) {
-  ConfigField field =
-      younger(number(std::move(key), member, kNotNegative,
-                     "BatchNorm's moments are those of the samples of each of so many processes; 0: "
-                     "of the whole inner batch"),
-              "0");
+  ConfigField field = number(std::move(key), member, kNotNegative,
+                             "BatchNorm's moments are those of the samples of each of so many processes; 0: "
+                             "of the whole inner batch");
   field.is_option = false;
   return field;
 }
@@ -264,7 +262,7 @@ const std::vector<ConfigField>& config_fields() {
                       "decay of a moving average of the weights, which is what is evaluated, measured and "
                       "written; 0: none"),
                "0"),
-           processes_of_moments("local_batch_norm", &C::local_batch_norm),
+           younger(processes_of_moments("local_batch_norm", &C::local_batch_norm), "0"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
            text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
