@@ -42,4 +42,8 @@ def _best(candidates: list[_Candidate], labels: Labels, grid: Grid) -> str:
         if candidate is not best and candidate.score.n > 0 and not best.is_better_than(candidate):
             grid.note(f"{', '.join(labels)}: {grid.choice_key} {best.value} and {candidate.value} did equally well, and the "
                       "first counts")
+    ended = [candidate.score.n + candidate.diverged for candidate in candidates]
+    if len(set(ended)) > 1:
+        counts = ", ".join(f"{count} of {candidate.value}" for count, candidate in zip(ended, candidates))
+        grid.note(f"{', '.join(labels)}: {grid.choice_key} was chosen among unequal numbers of finished runs ({counts})")
     return best.value

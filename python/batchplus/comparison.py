@@ -12,7 +12,7 @@ from batchplus.errors import Error
 from batchplus.frames import _pandas
 from batchplus.grid import Cell, Grid, Labels
 from batchplus.mixed_inputs import leave_out_mixed_inputs, note_mixed_inputs
-from batchplus.quantities import best_value, final_value, require_levels, value_at_loss
+from batchplus.quantities import best_value, final_value, find_at_loss, require_levels
 from batchplus.statistics import compare_paired, correct_holm, summarize
 from batchplus.store import Json, PathLikes, Run, find_runs, paths_of
 from batchplus.sweep_grid import read_sweep
@@ -49,13 +49,16 @@ def compare(paths: PathLikes, quantity: str = "test_accuracy", *,
     `paths` is the directory of a sweep (with its sweep.json), or run directories, or directories that hold some; runs
     without a sweep are arranged by the keys in which their configs differ. `quantity` is a number of the results, like
     "test_accuracy", "loss_gap" or a metric. `at_loss` takes it where the evaluated training loss falls to these levels
-    instead of at the end. Runs that are damaged are left out, with a note.
+    instead of at the end; notes name the runs that have no value there. Runs that are damaged are left out, with a note.
 
     Columns of `cells`: the axes, `n`, `diverged`, `missing`, `mean`, `std` (n - 1), `interval_low` and `interval_high`
     (95 %, Student's t), `best_mean` and `best_std` (of each run's best epoch), `published_mean`, `published_std`, `runs`.
     Of `paired`: the axes but the last, `a`, `b`, `difference` (mean of a - b), `std`, its interval, `pairs`, `p`
     (two-sided) and `p_holm` (corrected for the number of rows).
     """
+    if not isinstance(quantity, str):
+        raise Error("not the name of a quantity", where="quantity", value=repr(quantity),
+                    hint='one at a time, like compare(PATH, "loss_gap")')
     levels: list[Optional[float]] = [None] if at_loss is None else [*require_levels(at_loss)]
     pandas = _pandas()
     grid = _grid_of(paths)
@@ -64,6 +67,8 @@ def compare(paths: PathLikes, quantity: str = "test_accuracy", *,
     paired: list[Json] = []
     for level in levels:
         cells += [_cell_row(grid, cell, quantity, level) for cell in grid.cells]
+        if level is not None:
+            _note_missing(grid, quantity, level)
     for row in grid.rows():
         for level in levels:
             paired += _paired_rows(grid, row, quantity, level)
@@ -91,7 +96,7 @@ def _beside(level: Optional[float]) -> Json:
 
 def _value(quantity: str, level: Optional[float]) -> Value:
     def value(run: Run) -> Optional[float]:
-        return final_value(run, quantity) if level is None else value_at_loss(run.records, quantity, level)
+        return final_value(run, quantity) if level is None else find_at_loss(run.records, quantity, level).value
 
     return value
 
@@ -108,6 +113,20 @@ def _cell_row(grid: Grid, cell: Cell, quantity: str, level: Optional[float]) -> 
         row.update(best_mean=best.mean, best_std=best.std, **_published(grid, cell, quantity))
     row["runs"] = cell.ids
     return row
+
+
+def _note_missing(grid: Grid, quantity: str, level: float) -> None:
+    """Which runs have no value at a level, and why."""
+    without: dict[str, list[str]] = {"never": [], "below_from_the_start": [], "not_recorded": []}
+    for cell in grid.cells:
+        for name, run in zip(cell.ids, cell.runs):
+            if run is not None and run.state == "done":
+                missing = find_at_loss(run.records, quantity, level).missing
+                if missing:
+                    without[missing].append(name)
+    for reason, names in without.items():
+        if names:
+            grid.note(f"without a value at the training loss {level:g} ({reason}): {', '.join(names)}")
 
 
 def _published(grid: Grid, cell: Cell, quantity: str) -> Json:

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Optional
 
+from batchplus.arguments import arguments_of
 from batchplus.errors import Error, ProgramError
-from batchplus.store import Json, PathLike
+from batchplus.store import Json, PathLike, PathLikes, paths_of
+from batchplus.with_parent import Watcher
 
 _DIVERGED = 3
 
@@ -40,8 +42,8 @@ def find_program() -> Path:
 def train(**config: Any) -> Json:
     """One run. Takes the options of `batchplus train` as keywords: train(dataset="cifar10", lr=0.1, out="runs/first").
 
-    True gives an option without a value (resume=True), None and False leave it out, a list is joined by commas. Returns
-    the result (docs/run-directory.md); a run that diverged is a result too, with status "diverged".
+    True gives an option that has no value (resume=True) and False does not; None leaves any option out, a list is joined
+    by commas. Returns the result (docs/run-directory.md); a run that diverged is a result too, with status "diverged".
     """
     return _object(_call("train", [], config, also_good=(_DIVERGED,)))
 
@@ -56,45 +58,22 @@ def measure(run: Optional[PathLike] = None, **options: Any) -> Json:
     return _object(_call("measure", [] if run is None else [os.fspath(run)], options))
 
 
-def report(*targets: PathLike, **options: Any) -> Json:
-    """Tables, figures and a page: of a spec, of a sweep's directory, or of runs."""
-    if not targets:
+def report(*targets: PathLikes, **options: Any) -> Json:
+    """Tables, figures and a page: of a spec, of a sweep's directory, or of runs, one by one or in a list."""
+    paths = [str(path) for target in targets for path in paths_of(target)]
+    if not paths:
         raise Error("nothing to report", where="targets", hint="name a spec, a sweep's directory, or runs")
-    return _object(_call("report", [os.fspath(target) for target in targets], options))
-
-
-def arguments_of(options: Mapping[str, Any]) -> list[str]:
-    """Keywords as options of the command line."""
-    arguments: list[str] = []
-    for key, value in options.items():
-        name = "--" + key.strip("_").replace("_", "-")
-        if value is None or value is False:
-            continue
-        if value is True:
-            arguments.append(name)
-        elif isinstance(value, Mapping):
-            for setting, one in value.items():
-                arguments += [name, f"{setting}={_text(one)}"]
-        else:
-            # In one piece, since a negative number alone would look like an option; an empty value would take the next one.
-            text = _text(value)
-            arguments += [f"{name}={text}"] if text else [name, ""]
-    return arguments
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ",".join(_text(one) for one in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
+    return _object(_call("report", paths, options))
 
 
 def _call(command: str, targets: list[str], options: Mapping[str, Any], also_good: tuple[int, ...] = ()) -> str:
-    arguments = [str(find_program()), command, *targets, *arguments_of({**options, "json": True})]
+    given = arguments_of(command, options)
+    arguments = [str(find_program()), command, *given, *(["--", *targets] if targets else [])]
     # In a session of its own it gets one SIGINT, from here, whoever else gets the user's: a second one would end it at once.
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                               errors="replace", start_new_session=True)
+                               errors="replace", start_new_session=True,
+                               restore_signals=False)  # SIGPIPE stays ignored: when nobody reads, it saves its run
+    watcher = Watcher(process.pid)
     assert process.stdout is not None and process.stderr is not None
     said: list[str] = []
     listener = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
@@ -110,6 +89,7 @@ def _call(command: str, targets: list[str], options: Mapping[str, Any], also_goo
         if process.poll() is None:
             process.terminate()
             process.wait()
+        watcher.dismiss()
         listener.join()
         process.stdout.close()
         process.stderr.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from batchplus.errors import Error
@@ -10,6 +12,10 @@ from batchplus.store import Json, Run
 
 # Of these more is better; of all others less.
 HIGHER_IS_BETTER = frozenset({"test_accuracy", "validation_accuracy", "train_accuracy"})
+
+# These grow with every epoch, or are neither good nor bad: no epoch is the best one by them.
+WITHOUT_BEST = frozenset({"control_variate_correlation", "control_variate_optimal_coefficient", "snapshot_distance", "lr",
+                          "gradient_evaluations", "seconds"})
 
 
 def value_of(record: Json, name: str) -> Optional[float]:
@@ -41,15 +47,23 @@ def final_value(run: Run, name: str) -> Optional[float]:
 
 
 def best_value(records: list[Json], name: str) -> Optional[float]:
-    """The best of all epochs."""
+    """The best of all epochs; None where a quantity has none."""
     values = [value for record in records if (value := value_of(record, name)) is not None]
-    if not values:
+    if not values or name in WITHOUT_BEST:
         return None
     return max(values) if name in HIGHER_IS_BETTER else min(values)
 
 
-def value_at_loss(records: list[Json], name: str, level: float) -> Optional[float]:
-    """Where the evaluated training loss (metrics gaps) falls to the level, linear between two records. None for a run
+@dataclass(frozen=True)
+class AtLoss:
+    """A value, or why there is none, in the words of the report: "never", "below_from_the_start", "not_recorded"."""
+
+    value: Optional[float] = None
+    missing: str = ""
+
+
+def find_at_loss(records: list[Json], name: str, level: float) -> AtLoss:
+    """Where the evaluated training loss (metrics gaps) falls to the level, linear between two records. No value for a run
     that is above the level to its end, or below it in its first record."""
     before: Optional[tuple[float, float]] = None
     for record in records:
@@ -59,24 +73,32 @@ def value_at_loss(records: list[Json], name: str, level: float) -> Optional[floa
         if loss is None or value is None:
             continue
         if loss == level:
-            return value
+            return AtLoss(value)
         if loss < level:
             if before is None:
-                return None
+                return AtLoss(missing="below_from_the_start")
             part = (before[0] - level) / (before[0] - loss)
-            return before[1] + part * (value - before[1])
+            return AtLoss(before[1] + part * (value - before[1]))
         before = (loss, value)
-    return None
+    return AtLoss(missing="never" if before else "not_recorded")
 
 
-def require_levels(at_loss: Any) -> list[float]:
-    levels = [at_loss] if isinstance(at_loss, (int, float)) else list(at_loss)
-    for level in levels:
-        if isinstance(level, bool) or not isinstance(level, (int, float)) or not (math.isfinite(level) and level > 0):
-            raise Error("not a level of the training loss", where="at_loss", value=repr(level),
-                        hint="numbers greater than zero, like at_loss=[0.8, 0.4]")
+def require_levels(given: Any) -> list[float]:
+    is_one = isinstance(given, str) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0
+    levels = [_level(level) for level in ([given] if is_one else given)]
     if not levels:
         raise Error("no level of the training loss is given", where="at_loss", hint="like at_loss=[0.8, 0.4]")
     if len(set(levels)) < len(levels):
         raise Error("a training loss is given twice", where="at_loss", value=repr(levels), hint="give each level once")
-    return [float(level) for level in levels]
+    return levels
+
+
+def _level(given: Any) -> float:
+    try:
+        level = math.nan if isinstance(given, (bool, str)) else float(given)  # numpy's numbers too
+    except (TypeError, ValueError, OverflowError):
+        level = math.nan
+    if not (math.isfinite(level) and level > 0):
+        raise Error("not a level of the training loss", where="at_loss", value=repr(given),
+                    hint="numbers greater than zero, like at_loss=[0.8, 0.4]")
+    return level

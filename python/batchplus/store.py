@@ -22,6 +22,7 @@ Json = dict[str, Any]
 FORMAT_VERSION = 2
 _DAMAGED = "the file is damaged; restore it or remove the run"
 _LOST = "restore it or remove the run"
+_NAME_RUNS = "name run directories, or directories that hold some"
 _STATES = ("running", "interrupted", "done", "diverged")
 _SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+')
 _LAST_CHECKSUM = re.compile(r',"checksum":"([0-9a-f]*)"}\Z')
@@ -72,27 +73,44 @@ def holds_run(directory: Path) -> bool:
     return any((directory / name).exists() for name in _SIGNS_OF_A_RUN)
 
 
+def has_lost_status(directory: Path) -> bool:
+    """Whether it holds what a run writes behind its first status, and none. A run that just begins is no such: its
+    config.toml and provenance.json come before its status, and all else after it."""
+    # In this order: what is here now has had its status before.
+    has_results = any((directory / name).exists() for name in ("metrics.jsonl", "weights.pt"))
+    return has_results and (directory / "config.toml").exists() and not holds_run(directory)
+
+
 def paths_of(paths: PathLikes) -> list[Path]:
-    if isinstance(paths, (str, os.PathLike)):
-        return [Path(paths)]
-    return [Path(path) for path in paths]
+    given: list[Any] = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
+    for path in given:
+        if not isinstance(path, (str, os.PathLike)):
+            raise Error("not a path", where="paths", value=repr(path), hint=_NAME_RUNS)
+    return [Path(path) for path in given]
 
 
 def find_runs(paths: PathLikes) -> list[Path]:
-    """The run directories that these name or hold, each once, sorted. An Error where there is none."""
-    found: set[Path] = set()
-    if not paths_of(paths):
-        raise Error("no path is given", where="paths", hint="name run directories, or directories that hold some")
-    for path in paths_of(paths):
+    """The run directories that these name or hold, each once, sorted, those that have lost their status.json among them.
+    An Error where there is none. Links to runs are followed, links to folders of runs are not."""
+    found: dict[str, Path] = {}
+    given = paths_of(paths)
+    if not given:
+        raise Error("no path is given", where="paths", hint=_NAME_RUNS)
+    for path in given:
         if not path.is_dir():
-            raise Error("not a directory" if path.exists() else "there is no such directory", where=str(path),
-                        hint="name run directories, or directories that hold some")
-        here = {path} if holds_run(path) else {
-            Path(folder) / name for folder, names, _ in os.walk(path) for name in names if holds_run(Path(folder) / name)}
+            raise Error("not a directory" if path.exists() else "there is no such directory", where=str(path), hint=_NAME_RUNS)
+        here = [path] if _is_run(path) else [
+            Path(folder) / name for folder, names, _ in os.walk(path) for name in names if _is_run(Path(folder) / name)]
         if not here:
             raise _no_run(path)
-        found |= here
-    return sorted(found, key=lambda run: run.parts)
+        # One directory may have several names; that of a link comes last.
+        for run in sorted(here, key=lambda run: (run.is_symlink(), run.parts)):
+            found.setdefault(os.path.realpath(run), run)
+    return sorted(found.values(), key=lambda run: run.parts)
+
+
+def _is_run(directory: Path) -> bool:
+    return holds_run(directory) or has_lost_status(directory)
 
 
 def _no_run(path: Path) -> Error:
@@ -107,7 +125,7 @@ def _no_run(path: Path) -> Error:
 def read_run(path: PathLike) -> Run:
     """Reads one run directory. An Error names the file that is missing, damaged, or not of this format."""
     directory = Path(path)
-    if not holds_run(directory):
+    if not _is_run(directory):
         find_runs(directory)  # says what is there instead
         raise Error("this is not a run directory", where=str(directory),
                     hint="it holds some: batchplus.find_runs() lists them")

@@ -10,7 +10,7 @@ from batchplus.config_values import config_text
 from batchplus.errors import Error
 from batchplus.found_runs import find_run
 from batchplus.grid import Cell, Grid, Labels
-from batchplus.store import Json, Run, holds_run, read_text, require_own_checksum
+from batchplus.store import Json, Run, has_lost_status, holds_run, read_text, require_own_checksum
 
 _FORMAT = 1
 
@@ -56,7 +56,7 @@ def _grid_of_sweep(root: Path, sweep: Json) -> Grid:
 
 def _read_of_sweep(directory: Path, expected: dict[str, str], grid: Grid) -> Optional[Run]:
     """The run if it has ended; None with a note when it is damaged, or another one than the sweep has there."""
-    if not holds_run(directory):
+    if not holds_run(directory) and not has_lost_status(directory):
         return None
     try:
         found = find_run(directory)

@@ -80,6 +80,31 @@ def test_equals_the_report_at_equal_training_loss(call, sweep, tmp_path):
                 assert close(ours["mean"], str(theirs["mean"])) and close(ours["std"], str(theirs["std"]))
                 compared += 1
     assert compared == 19  # c = 4 never gets down to 0.4
+    named = [run for cell in printed["cells"] for level in cell["at_loss"] if level["loss"] == 0.4 for run in level["never"]]
+    assert len(named) >= 10 and comparison.notes[-1] == f"without a value at the training loss 0.4 (never): {', '.join(named)}"
+
+
+def test_runs_without_a_value_at_a_level_are_named_with_the_reason(tmp_path):
+    def gap(loss, **others):
+        return {"loss_gap": {"value": 0.1, "train_loss": loss}, **others}
+
+    write_run(tmp_path / "high", {"seed": 1}, [gap(2.0, test_loss=3.0), gap(1.0, test_loss=2.0)], result={"test_loss": 2.0})
+    write_run(tmp_path / "low", {"seed": 2}, [gap(0.25, test_loss=1.0)], result={"test_loss": 1.0})
+    write_run(tmp_path / "silent", {"seed": 3}, [gap(2.0), gap(0.25)], result={"test_loss": 1.0})
+    write_run(tmp_path / "good", {"seed": 4}, [gap(1.0, test_loss=3.0), gap(0.5, test_loss=2.0)], result={"test_loss": 2.0})
+    comparison = batchplus.compare(tmp_path, "test_loss", at_loss=[0.75])
+    assert comparison.cells[["n", "mean"]].values.tolist() == [[1, 2.5]]
+    assert comparison.notes == ("without a value at the training loss 0.75 (never): high",
+                                "without a value at the training loss 0.75 (below_from_the_start): low",
+                                "without a value at the training loss 0.75 (not_recorded): silent")
+
+
+def test_levels_may_be_of_numpy(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    records = [{"test_accuracy": 1.0, "loss_gap": {"value": 0.1, "train_loss": loss}} for loss in (2.0, 0.25)]
+    write_run(tmp_path / "a", records=records, result={"test_accuracy": 1.0})
+    for level in (numpy.float32(0.5), numpy.float64(0.5), numpy.array(0.5), numpy.array([0.5]), (each for each in [0.5])):
+        assert batchplus.compare(tmp_path, at_loss=level).cells.training_loss.tolist() == [0.5]
 
 
 SPEC = """
@@ -143,7 +168,7 @@ def test_equals_the_report_where_rates_are_chosen_and_runs_diverge(call, tmp_pat
     comparison = batchplus.compare(out)
     require_same_cells(comparison, out / "report/tables/cells-test_accuracy.csv")
     assert list(comparison.notes) == printed["notes"]
-    assert len(comparison.notes) == 2
+    assert len(comparison.notes) == 3 and "unequal numbers of finished runs" in comparison.notes[2]
 
 
 def test_copies_count_once_and_different_results_of_one_config_are_refused(tmp_path):
@@ -210,6 +235,9 @@ def test_runs_of_a_sweep_that_are_cut_short_or_elsewhere_are_noted_as_in_the_rep
     comparison = require_same_report(call, tmp_path, tmp_path / "out")
     assert comparison.cells[["n", "missing"]].values.tolist() == [[1, 2]]
     assert len(comparison.notes) == 1 and "another run than the sweep's" in comparison.notes[0]
+    (tmp_path / "runs/2/status.json").unlink()
+    comparison = require_same_report(call, tmp_path, tmp_path / "lost")
+    assert comparison.notes[0] == f"left out, because it is damaged: {tmp_path / 'runs/2/status.json'} (it is missing)"
 
 
 def test_other_data_under_one_name_stands_in_rows_of_its_own_as_in_the_report(call, tmp_path):
@@ -313,7 +341,9 @@ def test_long_labels_show_where_they_differ_and_runs_of_one_name_their_folders(t
     ({"quantity": "test_acuracy"}, "one of: .*test_accuracy"),
     ({"at_loss": 0.4}, "metric group gaps"),
     ({"at_loss": [-1]}, "greater than zero"),
-    ({"at_loss": []}, "no level"),
+    ({"at_loss": []}, "no level"), ({"at_loss": "0.4"}, "greater than zero"), ({"at_loss": [True]}, "greater than zero"),
+    ({"at_loss": [None]}, "greater than zero"), ({"at_loss": [[0.4]]}, "greater than zero"),
+    ({"quantity": ["test_accuracy", "loss_gap"]}, "one at a time"), ({"quantity": None}, "one at a time"),
     ({"at_loss": [0.5, 1, 0.5]}, "given twice"),
 ])
 def test_what_cannot_be_compared_is_refused(tmp_path, arguments, words):

@@ -37,6 +37,66 @@ def test_the_loop_sees_every_sample_in_the_loaders_order():
     assert len(OuterBatches(loader(22, 4, drop_last=True), 2)) == 3
 
 
+def batch_sampler(count, b, drop_last):
+    data = torch.utils.data.TensorDataset(torch.arange(count).float())
+    return torch.utils.data.DataLoader(data, batch_sampler=torch.utils.data.BatchSampler(range(count), b, drop_last))
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        return iter(torch.arange(self.count).float())
+
+
+class SizedStream(Stream):
+    def __len__(self):
+        return self.count
+
+
+@pytest.mark.parametrize("make", [
+    batch_sampler,
+    lambda count, b, drop_last: torch.utils.data.DataLoader(SizedStream(count), batch_size=b, drop_last=drop_last),
+    lambda count, b, drop_last: list(loader(count, b, drop_last=drop_last)),
+])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_the_length_is_that_of_a_pass(make, drop_last):
+    for count in (3, 8, 9, 15, 16, 17, 20, 24, 25):
+        for K in (1, 2, 3):
+            outer = OuterBatches(make(count, 8, drop_last), K)
+            assert len(outer) == len([group for group in outer]), (count, K)
+
+
+class Buckets:
+    """Batches of nobody's kind."""
+
+    def __iter__(self):
+        return iter([[0, 1], [2, 3], [4]])
+
+    def __len__(self):
+        return 3
+
+
+class Wrapper(Buckets):
+    def __iter__(self):
+        return iter([torch.ones(2), torch.ones(2), torch.ones(1)])
+
+
+@pytest.mark.parametrize("make", [
+    lambda data: torch.utils.data.DataLoader(data, batch_sampler=Buckets()),
+    lambda data: torch.utils.data.DataLoader(data, batch_size=None),
+    lambda data: torch.utils.data.DataLoader(SizedStream(5), batch_size=2, num_workers=2),
+    lambda data: torch.utils.data.DataLoader(Stream(5), batch_size=2),
+    lambda data: Wrapper(),
+    lambda data: (batch for batch in Wrapper()),
+])
+def test_a_length_that_cannot_be_known_is_refused(make):
+    outer = OuterBatches(make(torch.utils.data.TensorDataset(torch.arange(5).float())), 2)
+    with pytest.raises(TypeError):
+        len(outer)
+
+
 def test_closures_take_the_parts_of_a_batch_or_the_batch():
     for batches, expected in (([(1, 2), [3, 4]], [(1, 2), (3, 4)]), ([{"x": 5}], [({"x": 5},)])):
         got = []

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import select
 import signal
 import stat
 import subprocess
@@ -11,21 +12,66 @@ import pytest
 from conftest import ROOT
 
 import batchplus
-from batchplus.program import arguments_of
+from batchplus.arguments import arguments_of
 
 SMALL = {"dataset": "synthetic", "train_limit": 100, "test_limit": 50, "inner_batch": 25, "epochs": 2}
 
 
-def test_an_empty_value_does_not_take_the_next_option():
-    assert arguments_of({"save_weights": "", "metrics": [], "quiet": True}) == [
-        "--save-weights", "", "--metrics", "", "--quiet"]
+def refused(command="train", **options):
+    with pytest.raises(batchplus.Error) as caught:
+        arguments_of(command, options)
+    return caught.value
 
 
-def test_keywords_become_options():
-    assert arguments_of({"lr": 0.1, "resume": True, "tensorboard": False, "out": None, "coefficient": -1,
-                         "metrics": ["gaps", "hessian"], "set": {"epochs": 2, "lr": 1e-05}, "init": pathlib.Path("a b")}) == [
-        "--lr=0.1", "--resume", "--coefficient=-1", "--metrics=gaps,hessian", "--set", "epochs=2", "--set", "lr=1e-05",
-        "--init=a b"]
+def test_keywords_become_options_flags_first_and_values_in_one_piece():
+    assert arguments_of("train", {
+        "lr": 0.1, "resume": True, "tensorboard": False, "out": None, "coefficient": -1, "metrics": ["gaps", "hessian"],
+        "save_weights": "", "init": pathlib.Path("a b"), "quiet": True}) == [
+        "--json", "--quiet", "--resume", "--lr=0.1", "--coefficient=-1", "--metrics=gaps,hessian", "--save-weights=", "--init=a b"]
+    assert arguments_of("sweep", {"set": {"epochs": 2, "lr": 1e-05, "tensorboard": True}, "dry_run": True}) == [
+        "--dry-run", "--json", "--set=epochs=2", "--set=lr=1e-05", "--set=tensorboard=true"]
+
+
+def test_true_for_an_option_that_takes_a_value_is_refused():
+    problem = refused(save_weights=True, seed=7)
+    assert (problem.what, problem.where, problem.value) == ("this option takes a value", "save_weights", "True")
+    assert "resume" in problem.hint and "tensorboard" in problem.hint
+    assert refused("measure", no_figures=True).hint == "without a value are: json, per_layer, quiet"
+
+
+def test_false_for_an_option_that_takes_a_value_is_refused():
+    problem = refused(augment=False)
+    assert (problem.what, problem.where, problem.value) == ("this option takes a value", "augment", "False")
+    assert "None leaves it out" in problem.hint and "'none'" in problem.hint
+
+
+@pytest.mark.parametrize("value", ["false", "true", "", 1, 0, ["a"], {}])
+def test_a_value_for_an_option_without_one_is_refused(value):
+    problem = refused(resume=value)
+    assert (problem.what, problem.where, problem.value) == ("this option takes no value", "resume", repr(value))
+
+
+def test_json_and_help_are_not_for_functions():
+    assert refused(json=False).hint == "leave it out"
+    assert "batchplus train --help" in refused(help=True).hint
+
+
+def test_arrays_and_scalars_of_numpy_are_values():
+    numpy = pytest.importorskip("numpy")
+    assert arguments_of("train", {"metrics": numpy.array(["gaps", "hessian"]), "lr": numpy.float32(0.1), "seed": numpy.int64(3),
+                                  "resume": numpy.bool_(True), "tensorboard": numpy.bool_(False)}) == [
+        "--json", "--resume", "--metrics=gaps,hessian", "--lr=0.1", "--seed=3"]
+    assert refused(augment=numpy.bool_(False)).what == "this option takes a value"
+
+
+@pytest.mark.parametrize("value", [{"gaps", "hessian"}, range(2), b"gaps", object(), [None], len])
+def test_what_is_no_value_is_refused(value):
+    problem = refused(metrics=value)
+    assert (problem.what, problem.where) == ("not a value of an option", "metrics")
+
+
+def test_a_dict_is_for_set_alone():
+    assert refused(metrics={"gaps": 1}).what == "this option takes no dict"
 
 
 def test_train_returns_the_result_and_streams_progress(program, tmp_path, capsys):
@@ -61,8 +107,14 @@ def test_measure_report_and_sweep_return_their_json(program, tmp_path):
     spec.write_text('title = "t"\n[base]\n' + "".join(f"{key} = {value!r}\n" for key, value in SMALL.items()).replace("'", '"'))
     dry = batchplus.sweep(spec, dry_run=True, no_calibration=True, set={"repeats": 3, "lr": 0.05})
     assert [row["seed"] for row in dry["runs"]] == [1, 2, 3] and dry["runs"][0]["lr"] == 0.05
+    for _ in range(2):  # run, and done before
+        one = batchplus.sweep(spec, index=0, out=tmp_path / "sweep", quiet=True)
+        assert (one["id"], one["index"], one["status"]) == (batchplus.read_run(one["directory"]).id, 0, "done")
     with pytest.raises(batchplus.Error, match="name a spec"):
         batchplus.report()
+    assert batchplus.report([run], no_figures=True)["cells"][0]["done"] == 1
+    with pytest.raises(batchplus.Error, match="not a path"):
+        batchplus.report(run, 3)
 
 
 def test_an_interrupt_saves_the_run(program, tmp_path):
@@ -78,6 +130,39 @@ def test_an_interrupt_saves_the_run(program, tmp_path):
     python.wait()
     run = batchplus.read_run(out)
     assert run.state == "interrupted" and len(run.records) >= 3
+
+
+THREADED = "import threading; thread = threading.Thread(target=train); thread.start(); thread.join()"
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("how", ["train()", THREADED])
+def test_the_end_of_python_saves_the_run(program, tmp_path, number, how):
+    out = tmp_path / "run"
+    options = {**SMALL, "epochs": 1_000_000, "out": str(out), "checkpoint_every": "never"}
+    code = (f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r}); import batchplus\n"
+            f"def train(): batchplus.train(**{options!r})\n{how}")
+    python = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    for line in python.stderr:
+        if line.startswith("epoch 3 "):
+            break
+    tasks = pathlib.Path(f"/proc/{python.pid}/task").glob("*/children")
+    children = [int(pid) for task in tasks for pid in task.read_text().split()]
+    (child,) = [pid for pid in children if b"--epochs=" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    descriptor = os.pidfd_open(child)
+    python.send_signal(number)  # to Python alone
+    assert python.wait() == -number
+    python.stderr.close()
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    is_over = bool(ended.poll(120_000))
+    os.close(descriptor)
+    if not is_over:
+        os.kill(child, signal.SIGKILL)
+    assert is_over
+    run = batchplus.read_run(out)
+    assert run.state == "interrupted" and len(run.records) >= 3 and (out / "checkpoint.pt").exists()
 
 
 def test_a_process_that_dies_of_a_signal_raises(tmp_path, monkeypatch):

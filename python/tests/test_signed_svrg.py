@@ -398,13 +398,13 @@ def test_a_grad_scaler_is_refused_before_anything_moves():
     assert problem.w.item() == 2 and problem.calls == []
 
 
-@pytest.mark.parametrize("closures", [None, lambda: None, [], [lambda: None, 3]])
+@pytest.mark.parametrize("closures", [None, lambda: None, [], [lambda: None, 3], 3, "ab"])
 def test_what_is_no_list_of_closures_is_refused(closures):
     with pytest.raises(TypeError, match="SignedSVRG.step"):
         SignedSVRG([torch.nn.Parameter(torch.ones(1))], 0.1).step(closures)
 
 
-@pytest.mark.parametrize("sizes", [[8], [8, 8, 8], [4, 8], [8, 0], [8.0, 4.5]])
+@pytest.mark.parametrize("sizes", [[8], [8, 8, 8], [4, 8], [8, 0], [8.0, 4.5], 8, "88", [8, None], [float("inf")] * 2])
 def test_sizes_that_are_no_outer_batch_are_refused(sizes):
     problem = Parabolas([(3, 1), (0.5, -2)])
     with pytest.raises(ValueError, match="sizes are"):
@@ -423,9 +423,40 @@ def test_closures_without_gradients_and_sparse_ones_are_refused():
 @pytest.mark.parametrize("settings, words", [
     ({"lr": -1.0}, "lr is -1.0"), ({"lr": "0.1"}, "lr is '0.1'"), ({"coefficient": "linear:1"}, "coefficient is"), ({"lr": float("nan")}, "lr is nan"), ({"momentum": -0.1}, "momentum is"),
     ({"weight_decay": float("inf")}, "weight_decay is"), ({"coefficient": float("nan")}, "coefficient is"),
-    ({"nesterov": True}, "nesterov needs a momentum"), ({"snapshot_gradients": "sometimes"}, "'cache' or 'recompute'"),
+    ({"nesterov": "no", "momentum": 0.9}, "nesterov is 'no'"), ({"nesterov": True}, "nesterov needs a momentum"), ({"snapshot_gradients": "sometimes"}, "'cache' or 'recompute'"),
     ({"snapshot_gradients": "recompute"}, "modules=model"),
 ])
 def test_wrong_settings_are_refused(settings, words):
     with pytest.raises(ValueError, match=words):
         SignedSVRG([torch.nn.Parameter(torch.ones(1))], **{"lr": 0.1, **settings})
+
+
+@pytest.mark.parametrize("name, value", [("coefficient", "2"), ("coefficient", float("nan")), ("lr", None), ("momentum", -1),
+                                         ("nesterov", "no")])
+def test_settings_are_checked_again_at_a_step_before_anything_moves(name, value):
+    problem = Parabolas([(3, 1), (0.5, -2)])
+    optimizer = SignedSVRG([problem.w], 0.1)
+    optimizer.param_groups[0][name] = value
+    with pytest.raises(ValueError, match=f"{name} is {value!r}"):
+        optimizer.step(problem.closures)
+    assert problem.w.item() == 2 and problem.calls == []
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda state: None, "a NoneType is not a state"), (lambda state: [state], "a list is not a state"),
+    (lambda state: {"state": {}}, "lacks state or param_groups"), (lambda state: {**state, "param_groups": 3}, "lacks state"),
+    (lambda state: {"param_groups": state["param_groups"]}, "lacks state"),
+    (lambda state: {**state, "batchplus": 3}, "batchplus is 3"),
+    (lambda state: {**state, "batchplus": {"gradient_evaluations": float("inf")}}, "gradient_evaluations is inf"),
+    (lambda state: {**state, "batchplus": {"gradient_evaluations": "3"}}, "gradient_evaluations is '3'"),
+    (lambda state: {**state, "batchplus": {"gradient_evaluations": [1, 0]}}, r"gradient_evaluations is \[1, 0\]"),
+    (lambda state: {**state, "batchplus": {"gradient_evaluations": -1}}, "gradient_evaluations is -1"),
+    (lambda state: {**state, "batchplus": {"outer_steps": "3"}}, "outer_steps is '3'"),
+    (lambda state: {**state, "batchplus": {"inner_steps": 1.5}}, "inner_steps is 1.5"),
+])
+def test_what_is_no_state_is_refused_and_changes_nothing(change, words):
+    optimizer = SignedSVRG([torch.nn.Parameter(torch.ones(1))], 0.1)
+    before = optimizer.state_dict()
+    with pytest.raises(ValueError, match=words):
+        optimizer.load_state_dict(change(SignedSVRG([torch.nn.Parameter(torch.ones(1))], 0.7).state_dict()))
+    assert optimizer.state_dict() == before

@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import shutil
+import subprocess
 
 import pytest
 from conftest import write_run
@@ -80,6 +82,60 @@ def test_a_lost_status_beside_a_checkpoint_is_named(run):
     (run / "checkpoint.pt").write_bytes(b"")
     problem = refusal(run)
     assert (problem.what, problem.where) == ("it is missing", str(run / "status.json"))
+
+
+@pytest.mark.parametrize("left", [["config.toml", "metrics.jsonl"], ["config.toml", "weights.pt"],
+                                  ["config.toml", "metrics.jsonl", "provenance.json", "weights.pt"]])
+def test_a_run_that_has_lost_its_status_is_named_among_others(run, left):
+    lost = write_run(run.parent / "lost", {"seed": 2}, records=RECORDS)
+    (lost / "weights.pt").write_bytes(b"")
+    for file in lost.iterdir():
+        if file.name not in left:
+            file.unlink()
+    problem = refusal(run.parent)
+    assert (problem.what, problem.where) == ("it is missing", str(lost / "status.json"))
+    with pytest.raises(batchplus.Error, match="it is missing"):
+        batchplus.records(run.parent)
+    for read in (batchplus.runs, batchplus.records):
+        with pytest.warns(UserWarning, match="left out, because it is damaged: .*lost/status.json"):
+            assert set(read(run.parent, damaged="warn").id) == {"first"}
+    assert batchplus.compare(run.parent, "test_loss").notes == (
+        f"left out, because it is damaged: {lost / 'status.json'} (it is missing)",)
+
+
+@pytest.mark.parametrize("left", [[], ["config.toml"], ["config.toml", "provenance.json", "lock"], ["photo.jpg", "metrics.jsonl"]])
+def test_a_run_that_just_begins_and_a_foreign_folder_are_not_damaged(run, left):
+    other = run.parent / "other"
+    other.mkdir()
+    for name in left:
+        (other / name).write_text("")
+    assert batchplus.runs(run.parent).id.tolist() == ["first"]
+
+
+def test_one_directory_under_several_names_is_one_run(run, tmp_path, monkeypatch):
+    (run.parent / "a link to it").symlink_to(run)
+    monkeypatch.chdir(tmp_path)
+    absolute = str(run.parent)
+    assert batchplus.find_runs(["runs", absolute, "./runs/../runs", "runs/first", "runs/a link to it"]) == [
+        pathlib.Path("runs/first")]
+    assert batchplus.compare([absolute, "runs"], "test_loss").notes == ()
+
+
+def test_folders_behind_links_are_not_looked_into(run, tmp_path):
+    write_run(tmp_path / "elsewhere/folder/second")
+    (run.parent / "linked").symlink_to(tmp_path / "elsewhere/folder")
+    assert batchplus.find_runs(run.parent) == [run]
+    assert len(batchplus.find_runs(run.parent / "linked")) == 1  # that is named
+
+
+@pytest.mark.parametrize("paths", [None, 3, b"runs", ["runs", 3], [None]])
+def test_what_is_no_path_is_named(paths):
+    problem = refusal(paths)
+    assert (problem.what, problem.where) == ("not a path", "paths")
+
+
+def test_paths_may_come_one_by_one(run):
+    assert batchplus.runs(path for path in [run]).id.tolist() == ["first"]
 
 
 def test_linked_runs_are_found_and_lost_ones_named(run, tmp_path):
@@ -187,7 +243,16 @@ def test_the_program_agrees_about_damage(call, run, program, tmp_path):
         place = content.index(b"0.1") + 2
         (damaged / name).write_bytes(content[:place] + b"7" + content[place + 1:])
         assert refusal(damaged).where == str(damaged / name)
-        import subprocess
-
         checked = json.loads(subprocess.run([program, "check", damaged, "--json"], capture_output=True).stdout)
         assert checked[0]["problems"] == [f"{name}: {refusal(damaged).what}"]
+
+
+def test_the_program_names_a_lost_status_too(program, run):
+    lost = write_run(run.parent / "lost", {"seed": 2}, records=RECORDS)
+    (lost / "status.json").unlink()
+    checked = subprocess.run([program, "check", run.parent, "--json"], capture_output=True)
+    problems = {row["path"]: row["problems"] for row in json.loads(checked.stdout)}
+    assert checked.returncode == 2 and problems[str(lost)] == ["status.json: it is missing"]
+    reported = subprocess.run([program, "report", run.parent, "--out", run.parent.parent / "report", "--no-figures", "--json"],
+                              capture_output=True, check=True)
+    assert tuple(json.loads(reported.stdout)["notes"]) == batchplus.compare(run.parent, "test_loss").notes != ()

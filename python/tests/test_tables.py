@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import ROOT
 
-from batchplus import arrange, comparison, config_values, quantities, store, sweep_grid
+from batchplus import arguments, arrange, comparison, config_values, quantities, store, sweep_grid
 
 SOURCE = ROOT / "src"
 WRAPPED_FIELD = re.compile(r'(?:\b(incidental|younger)\(\s*)?\b(\w+)\(\s*"(\w+)",\s*&C::(\w+)')
@@ -86,6 +86,18 @@ def test_the_source_is_that_of_the_program(fields, program, call, tmp_path):
     assert keys - config_values.OPTIONAL <= written <= keys
 
 
+@pytest.mark.parametrize("command", arguments.FLAGS)
+def test_options_without_a_value(command, program):
+    own = command if command == "report" else f"{command}_options"
+    text = "".join(source(f"cli/{file}.cpp") for file in ["program", own])
+    flags = {name.replace("-", "_") for name in re.findall(r'add_flag\(\s*"!?--([\w-]+)"', text)}
+    assert text.count("add_flag") == len(flags) and arguments.FLAGS[command] == flags
+    # The program shows what a value is of beside all options but these.
+    said = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout
+    shown = re.findall(r"^  (?:-\w,)?--([\w-]+)(?:\{\w+\})?( TEXT| INT| FLOAT)?", said, re.MULTILINE)
+    assert {name.replace("-", "_") for name, value in shown if not value} - {"help"} == flags
+
+
 def test_keys_in_the_order_of_a_report():
     text = source("report/arrange.cpp")
 
@@ -101,6 +113,7 @@ def test_quantities_of_which_more_is_better():
     rows = re.findall(r'\{\.name = "(\w+)"(.*?)\}', source("report/quantities.cpp"), re.DOTALL)
     assert len(rows) > 20
     assert quantities.HIGHER_IS_BETTER == {name for name, rest in rows if "is_higher_better = true" in rest}
+    assert quantities.WITHOUT_BEST == {name for name, rest in rows if "has_best = false" in rest}
 
 
 def test_columns_that_are_compared_each_with_each():

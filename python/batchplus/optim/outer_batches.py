@@ -83,18 +83,38 @@ class OuterBatches:
             yield group
 
     def __len__(self) -> int:
-        """Outer batches of a pass, if the loader knows how long it is."""
+        """Outer batches of a pass; a TypeError where it cannot be known whether the last batch has fewer samples."""
         batches = len(self.loader)  # type: ignore[arg-type]
-        if self._has_remainder() and batches > 1:
+        has_remainder = self._has_remainder()
+        if has_remainder is None:
+            raise TypeError("the number of outer batches is not known before a pass: the loader does not say whether its last "
+                            "batch has fewer samples than the others, and makes no step")
+        if has_remainder and batches > 1:
             batches -= 1  # it makes no step
         return -(-batches // self.inner_batches)
 
-    def _has_remainder(self) -> bool:
-        """Whether the loader is known to end with a smaller batch."""
-        size, sampler = getattr(self.loader, "batch_size", None), getattr(self.loader, "sampler", None)
-        if not size or not hasattr(sampler, "__len__") or getattr(self.loader, "drop_last", False):
-            return False
-        return len(sampler) % int(size) != 0  # type: ignore[arg-type]
+    def _has_remainder(self) -> Optional[bool]:
+        """Whether the loader ends with a smaller batch; None where that is not known."""
+        if isinstance(self.loader, (list, tuple)):
+            return bool(self.loader) and self._count(self.loader[0]) != self._count(self.loader[-1])
+        # A DataLoader has a BatchSampler, which is its own or the one it was given, or it does not make batches.
+        given = getattr(self.loader, "batch_sampler", None)
+        batches = self.loader if given is None else given
+        size, is_whole = getattr(batches, "batch_size", None), getattr(batches, "drop_last", None)
+        samples = self._samples(getattr(batches, "sampler", None))
+        if samples is None or is_whole is None or not isinstance(size, int) or size < 1:
+            return None
+        return not is_whole and samples % size != 0
+
+    def _samples(self, sampler: Any) -> Optional[int]:
+        """How many a pass has."""
+        if hasattr(sampler, "__len__"):
+            return len(sampler)
+        # An IterableDataset has no sampler. Each worker that goes over one has a remainder of its own.
+        dataset = getattr(self.loader, "dataset", None)
+        if getattr(self.loader, "num_workers", 1) == 0 and hasattr(dataset, "__len__"):
+            return len(dataset)  # type: ignore[arg-type]
+        return None
 
 
 def count_samples(batch: Any) -> Optional[int]:

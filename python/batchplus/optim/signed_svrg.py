@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,9 +11,8 @@ import torch
 from torch.optim import Optimizer
 
 from batchplus.optim.replay import Buffers, RandomState
+from batchplus.optim.settings import COUNTERS, require_state, require_valid, saved_counters
 from batchplus.optim.step_parts import Gradients, StepPlan, WeightedMean
-
-_COUNTERS = ("outer_steps", "inner_steps")
 
 
 class SignedSVRG(Optimizer):
@@ -67,7 +65,7 @@ class SignedSVRG(Optimizer):
         return exact.numerator if exact.denominator == 1 else exact.numerator / exact.denominator
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        _require_valid({**self.defaults, **param_group})
+        require_valid({**self.defaults, **param_group})
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -82,6 +80,8 @@ class SignedSVRG(Optimizer):
             raise TypeError("SignedSVRG does not go with a GradScaler: an outer batch has several backward passes at "
                             "different weights, and the scaler checks and unscales only one. Call optimizer.step(closures) "
                             "yourself, with unscaled losses; autocast with bfloat16 needs no scaler")
+        for group in self.param_groups:
+            require_valid(group)  # they may be set between steps
         plan = StepPlan(closures, sizes)
         parameters = [p for group in self.param_groups for p in group["params"]]
         snapshot = self._take_snapshot(plan, parameters)  # w, mu
@@ -150,10 +150,11 @@ class SignedSVRG(Optimizer):
             for p in group["params"]:
                 g, snapshot, mean = gradient[place], control[place], mu[place]
                 place += 1
-                if mean is None:
-                    continue  # no closure uses it
+                if g is None and mean is None:
+                    continue  # nothing uses it
                 v = torch.zeros_like(p) if g is None else g.clone()
-                v += group["coefficient"] * ((0 if snapshot is None else snapshot) - mean)
+                if mean is not None:  # else no closure used it at w: g_t(w) and mu are zero
+                    v += group["coefficient"] * ((0 if snapshot is None else snapshot) - mean)
                 if group["weight_decay"] != 0:
                     v.add_(p, alpha=group["weight_decay"])
                 self._move(p, v, group)
@@ -170,34 +171,30 @@ class SignedSVRG(Optimizer):
         p.add_(v.add(m, alpha=group["momentum"]) if group["nesterov"] else m, alpha=-float(group["lr"]))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("defaults", "state", "param_groups", "_modules", "_is_cached", "_evaluations", *_COUNTERS)
+        names = ("defaults", "state", "param_groups", "_modules", "_is_cached", "_evaluations", *COUNTERS)
         return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
         """As of every optimiser, and the counters."""
         evaluations = [self._evaluations.numerator, self._evaluations.denominator]
-        counters = {"gradient_evaluations": evaluations, **{name: getattr(self, name) for name in _COUNTERS}}
+        counters = {"gradient_evaluations": evaluations, **{name: getattr(self, name) for name in COUNTERS}}
         return {**super().state_dict(), "batchplus": counters}
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Takes its own, and that of torch.optim.SGD, whose groups get the coefficient that they have here."""
-        groups = state_dict.get("param_groups", [{}])
-        if not all(name in group for group in groups for name in ("lr", "momentum", "nesterov", "weight_decay")):
-            raise ValueError("not a state of SignedSVRG or torch.optim.SGD: a group lacks lr, momentum, nesterov or "
-                             "weight_decay")
+        require_state(state_dict)
         here = [group["coefficient"] for group in self.param_groups]
         saved = {**state_dict, "param_groups": [
             {"coefficient": c, **group} for c, group in zip(here, state_dict["param_groups"])]}
         if len(state_dict["param_groups"]) != len(here):
             saved["param_groups"] = state_dict["param_groups"]  # torch says what is wrong with it
         for group in saved["param_groups"]:
-            _require_valid({**self.defaults, **group})
-        counters = state_dict.get("batchplus", {})
-        evaluations = _fraction(counters.get("gradient_evaluations", 0))
+            require_valid({**self.defaults, **group})
+        evaluations, steps = saved_counters(state_dict)
         super().load_state_dict({key: value for key, value in saved.items() if key != "batchplus"})
         self._evaluations = evaluations
-        for name in _COUNTERS:
-            setattr(self, name, counters.get(name, 0))
+        for name, value in steps.items():
+            setattr(self, name, value)
 
 
 @dataclass
@@ -225,35 +222,7 @@ def _copy(values: list[torch.Tensor], into: list[torch.Tensor]) -> None:
         p.copy_(value)
 
 
-def _fraction(saved: Any) -> Fraction:
-    """Numerator and denominator, or a plain number."""
-    try:
-        return Fraction(*saved) if isinstance(saved, (list, tuple)) else Fraction(saved)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise ValueError(f"gradient_evaluations is {saved!r} in the state: it must be a number") from None
-
-
 def _weighted_loss(losses: list[Any], weights: list[float]) -> Optional[torch.Tensor]:
     if any(loss is None for loss in losses):
         return None
     return torch.as_tensor(sum(weight * loss for weight, loss in zip(weights, losses)))
-
-
-def _require_valid(group: dict[str, Any]) -> None:
-    for name in ("lr", "momentum", "weight_decay"):
-        if not (_is_finite(group[name]) and group[name] >= 0):
-            raise ValueError(f"{name} is {group[name]!r}: it must be a finite number, zero or more")
-    if not _is_finite(group["coefficient"]):
-        raise ValueError(f"coefficient is {group['coefficient']!r}: it must be a finite number")
-    if group["nesterov"] and group["momentum"] == 0:
-        raise ValueError("nesterov needs a momentum: momentum=0.9 is usual")
-    for name in ("dampening", "maximize"):
-        if group.get(name):
-            raise ValueError(f"{name} is {group[name]!r}: SignedSVRG has no such thing; it must be 0 or False")
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except TypeError:
-        return False  # no number at all

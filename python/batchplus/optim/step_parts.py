@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Optional
 
@@ -16,21 +16,30 @@ class StepPlan:
     """Closures with their share of mu (`weights`), their exact cost in evaluations (`shares`), and how many make steps."""
 
     def __init__(self, closures: Any, sizes: Optional[Sequence[int]]) -> None:
-        if closures is None or callable(closures):
+        if callable(closures) or not isinstance(closures, Iterable):
             raise TypeError("SignedSVRG.step takes a list of closures, one for each inner batch: optimizer.step([closure_1, "
                             "closure_2]); OuterBatches groups the batches of a DataLoader")
         self.closures: list[Callable[[], Any]] = list(closures)
         if not self.closures or not all(callable(closure) for closure in self.closures):
             raise TypeError(f"SignedSVRG.step got {len(self.closures)} closures, of which "
                             f"{sum(callable(one) for one in self.closures)} can be called: it needs at least one, and all must")
+        if not (sizes is None or isinstance(sizes, Iterable)):
+            raise ValueError(f"sizes are {sizes!r}: give a list with the samples of each batch")
         counts = _known_sizes(self.closures) if sizes is None else list(sizes)
-        if len(counts) != len(self.closures) or any(int(n) != n for n in counts) or min(counts) < 1 or \
+        if len(counts) != len(self.closures) or not all(_is_whole(n) for n in counts) or min(counts) < 1 or \
                 any(n != counts[0] for n in counts[:-1]) or counts[-1] > counts[0]:
             raise ValueError(f"sizes are {counts} for {len(self.closures)} closures: every batch needs the same number of "
                              "samples, but for the last one, which may have fewer")
         self.weights = [n / sum(counts) for n in counts]
         self.shares = [Fraction(int(n), int(counts[0])) for n in counts]
         self.steps = sum(n == counts[0] for n in counts)
+
+
+def _is_whole(count: Any) -> bool:
+    try:
+        return not isinstance(count, str) and bool(int(count) == count)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _known_sizes(closures: list[Callable[[], Any]]) -> list[int]:
