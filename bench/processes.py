@@ -11,7 +11,8 @@ The model: a gradient takes C / N + m L log2(N) + V(N) / B: C what it takes one 
 how many sums and broadcasts have to be waited for one after the other, L what a short message takes, V the bytes that a
 process sends, B the bandwidth. C is measured, m is counted from the network, V is what the interface counted, L comes
 from the cable without a limit. What the model says of the shaped cables is then a prediction, and stands beside the
-measurement."""
+measurement. It knows nothing of the gradients that `fast` sends during the backward pass, so that it is too long by what
+they save."""
 
 import argparse
 import json

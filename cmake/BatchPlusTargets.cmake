@@ -44,8 +44,8 @@ endfunction()
 
 function(batchplus_install_folder name)
   set_target_properties(batchplus_${name} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS batchplus_${name} EXPORT BatchPlusTargets)
-  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} DESTINATION ${BATCHPLUS_INSTALL_INCLUDE}
+  install(TARGETS batchplus_${name} EXPORT BatchPlusTargets COMPONENT development)
+  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} DESTINATION ${BATCHPLUS_INSTALL_INCLUDE} COMPONENT development
           FILES_MATCHING PATTERN "*.h")
 endfunction()
 
@@ -59,8 +59,8 @@ function(batchplus_install_package)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/BatchPlusConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/BatchPlusConfig.cmake ${PROJECT_BINARY_DIR}/BatchPlusConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/Torch.cmake
-          DESTINATION ${directory})
-  install(EXPORT BatchPlusTargets NAMESPACE BatchPlus:: DESTINATION ${directory})
+          DESTINATION ${directory} COMPONENT development)
+  install(EXPORT BatchPlusTargets NAMESPACE BatchPlus:: DESTINATION ${directory} COMPONENT development)
 endfunction()
 
 # torch's headers cost seconds a file: they are precompiled once, by the first target that asks.

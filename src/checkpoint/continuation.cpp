@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
 #include "config/compare_configs.h"
 #include "config/config_toml.h"
+#include "store/check_run.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"

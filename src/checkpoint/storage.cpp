@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint_file.h"
 #include "networks/weight_file.h"
+#include "store/checkpoint_file.h"
 #include "util/error.h"
 #include "util/file.h"
 
@@ -27,13 +27,8 @@ std::string encode(const CheckpointContents& contents) {
 
 CheckpointContents decode(const std::string& bytes, const std::string& where) {
   CheckpointFile file = read_checkpoint_file(bytes, where);
-  CheckpointContents contents{Json::parse(file.text, nullptr, /*allow_exceptions=*/false),
-                              to_tensors(std::move(file.state))};
-  if (!contents.state.is_object()) {
-    throw Error("cannot read the checkpoint: its state is not JSON",
-                {where, "", "restore the file, or remove it to go on from the one before"});
-  }
-  return contents;
+  Json state = parse_state(file, where);
+  return {std::move(state), to_tensors(std::move(file.state))};
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <memory>
 #include <set>
 
-#include "checkpoint/check_run.h"
 #include "cli/command.h"
 #include "config/config_toml.h"
 #include "config/sweep_file.h"
 #include "report/arrange.h"
+#include "store/check_run.h"
 #include "store/sweep_directory.h"
 #include "util/error.h"
 #include "util/json.h"
@@ -80,7 +80,7 @@ std::vector<CheckedPath> check_paths(const CheckCommand& command) {
     if (fs::exists(sweep.description())) describe_once(sweep);
     std::vector<fs::path> runs;
     try {
-      runs = find_runs({path});
+      runs = find_runs_below(path);
     } catch (const Error& problem) {
       // The others are checked all the same.
       all.push_back({path, "unknown", {problem.summary()}});

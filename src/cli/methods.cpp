@@ -1,29 +1,18 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "methods/registry.h"
-#include "store/run_directory.h"
 
 namespace batchplus {
 namespace {
 
-int run_methods(const GlobalOptions& options) {
-  Json list = Json::array();
-  for (const MethodInfo& info : methods()) {
-    list.push_back({{"name", info.name},
-                    {"equation", info.equation},
-                    {"cost", info.cost_words},
-                    {"coefficient", info.coefficient},
-                    {"outer_batch", info.outer_batch},
-                    {"update_rule", info.update}});
-  }
+int run_methods(const Catalog& catalog, const GlobalOptions& options) {
   if (options.is_json) {
-    fmt::print("{}\n", list.dump());
+    fmt::print("{}\n", to_json(catalog).at("methods").dump());
     return 0;
   }
   fmt::print("{:<14}{:<61}{:<7}{}\n", "method", "inner step", "B", "gradient evaluations");
-  for (const MethodInfo& info : methods()) {
-    fmt::print("{:<14}{:<61}{:<7}{}\n", info.name, info.equation, info.outer_batch, info.cost_words);
+  for (const Catalog::Method& method : catalog.methods) {
+    fmt::print("{:<14}{:<61}{:<7}{}\n", method.name, method.equation, method.outer_batch, method.cost);
   }
   fmt::print(
       "g_t is the mean gradient of inner batch t (b samples), w the snapshot, mu the mean gradient at w over "
@@ -34,10 +23,11 @@ int run_methods(const GlobalOptions& options) {
 
 }  // namespace
 
-void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action) {
+void add_methods_command(CLI::App& app, GlobalOptions& options, CommandAction& action,
+                         const Catalog& catalog) {
   CLI::App* methods = app.add_subcommand("methods", "list the optimisers");
   add_global_options(*methods, options);
-  methods->callback([&] { action = [&options] { return run_methods(options); }; });
+  methods->callback([&] { action = [&] { return run_methods(catalog, options); }; });
 }
 
 }  // namespace batchplus

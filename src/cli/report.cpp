@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/find_spec.h"
 #include "cli/spec_options.h"
 #include "cli/usage.h"
 #include "report/arrange.h"
@@ -45,9 +46,19 @@ void require_no_spec_options(const SweepRequest& request) {
   if (!request.directory.empty()) refuse("runs", request.directory);
 }
 
+/// What the only target means: a path that is there, or else the spec of that name.
+fs::path find_spec_or_path(const fs::path& asked) {
+  if (fs::exists(asked)) return asked;
+  if (const auto named = find_named_spec(asked)) return *named;
+  // What is like no spec was meant as a path.
+  if (!nearest_name(asked.string(), spec_names())) return asked;
+  return find_spec(asked);
+}
+
 Target find_target(const ReportCommand& command) {
   const bool is_one = command.targets.size() == 1;
-  const fs::path first = command.targets.front();
+  fs::path first = command.targets.front();
+  if (is_one) first = find_spec_or_path(first);
   if (is_one && first.extension() == ".toml") {
     const Spec spec = read_spec(first);
     return {compare_spec(command.request, spec), directory_of(spec, command.request) / "report"};
@@ -67,10 +78,11 @@ Target find_target(const ReportCommand& command) {
 }
 
 int run_report(const ReportCommand& command, const GlobalOptions& options) {
+  if (command.smooth != 0) require_window(command.smooth, "smooth");
   auto [comparison, out] = find_target(command);
   if (!command.out.empty()) out = command.out;
   if (!command.x_axis.empty()) comparison.options.x = command.x_axis;
-  if (command.smooth > 0) comparison.options.smooth = command.smooth;
+  if (command.smooth != 0) comparison.options.smooth = command.smooth;
   if (!command.tables.empty()) comparison.options.tables = split(command.tables, ',');
   if (!command.at_loss.empty())
     comparison.options.at_loss = parse_loss_levels(split(command.at_loss, ','), "at_loss");
@@ -99,8 +111,9 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
   add_global_options(*report, options);
   auto command = std::make_shared<ReportCommand>();
   report
-      ->add_option("spec-or-runs", command->targets,
-                   "a spec (TOML file), a sweep's directory, or directories that hold runs")
+      ->add_option(
+          "spec-or-runs", command->targets,
+          "a spec (TOML file, or name like paper/table3), a sweep's directory, or directories that hold runs")
       ->required();
   add_spec_options(*report, command->request);
   report->add_option("--runs", command->request.directory,
@@ -112,7 +125,8 @@ void add_report_command(CLI::App& app, GlobalOptions& options, CommandAction& ac
   for (const XAxis& axis : x_axes()) axes.push_back(axis.name);
   report->add_option("--x", command->x_axis, "x axis of curves: " + join(axes, ", "))
       ->check(CLI::IsMember(axes));
-  report->add_option("--smooth", command->smooth, "moving average over so many points; 1: none")
+  report
+      ->add_option("--smooth", command->smooth, "moving average over so many points, an odd number; 1: none")
       ->check(at_least(1));
   report->add_option("--tables", command->tables,
                      "quantities that tables show, separated by commas: test_accuracy, loss_gap, ...");

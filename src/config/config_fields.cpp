@@ -194,9 +194,9 @@ const std::vector<ConfigField>& config_fields() {
            incidental(text("data_dir", &C::data_dir,
                            "where datasets are (default: $BATCHPLUS_DATA, else the user's cache)")),
            number("train_limit", &C::train_limit, kNotNegative,
-                  "train on so many samples, classes balanced; 0: all"),
+                  "train on so many samples, classes in proportion; 0: all"),
            number("test_limit", &C::test_limit, kNotNegative,
-                  "test on so many samples, classes balanced; 0: all"),
+                  "test on so many samples, classes in proportion; 0: all"),
            number("validation", &C::validation, kNotNegative,
                   "hold so many training samples out for validation"),
            number("split_seed", &C::split_seed, kNotNegative,
@@ -251,7 +251,7 @@ const std::vector<ConfigField>& config_fields() {
            optional_number("budget_epochs", &C::budget_epochs, kPositive,
                            "stop after so many times n sample gradients"),
            text("schedule", &C::schedule,
-                "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them"),
+                "constant, step:0.4,0.6,0.8/10, cosine, or one of them with warmup:0.05+ before it"),
            number("weight_decay", &C::weight_decay, kNotNegative,
                   "L2 regularisation; adamw takes it off the weights"),
            younger(number("label_smoothing", &C::label_smoothing, kBelowOne,
@@ -265,7 +265,10 @@ const std::vector<ConfigField>& config_fields() {
            younger(processes_of_moments("local_batch_norm", &C::local_batch_norm), "0"),
            number("warmup_epochs", &C::warmup_epochs, kNotNegative,
                   "begin with so many epochs of {warmup_method}"),
-           text("warmup_method", &C::warmup_method, "method of the warm-up epochs"),
+           text("warmup_method", &C::warmup_method,
+                "method of the warm-up epochs, with the outer batch, coefficient and update rule that it has "
+                "by "
+                "default"),
            optional_number("warmup_lr", &C::warmup_lr, kPositive,
                            "learning rate of the warm-up epochs (default: {lr})"),
            choice("snapshot_gradients", &C::snapshot_gradients, {"auto", "cache", "recompute"},
@@ -281,10 +284,10 @@ const std::vector<ConfigField>& config_fields() {
                 "what to measure while training: groups that the help of 'batchplus measure' lists, or all"),
            number("metrics_every", &C::metrics_every, kPositive,
                   "measure after every so many epochs, and at the end"),
-           optional_number(
-               "metrics_samples", &C::metrics_samples, kNotNegative,
-               "training samples to measure on, classes balanced; 0: all (default: all for gradient norms "
-               "and gaps, 2000 for hessian and sharpness)"),
+           optional_number("metrics_samples", &C::metrics_samples, kNotNegative,
+                           "training samples to measure on, classes in proportion; 0: all (default: all for "
+                           "gradient norms "
+                           "and gaps, 2000 for hessian and sharpness)"),
            text("metrics_memory", &C::metrics_memory, "memory for measuring, like 512M or 1G"),
            batch_norm_statistics("metrics_batchnorm", &C::metrics_batchnorm),
            number("hessian_eigenvalues", &C::hessian_eigenvalues, kPositive,

@@ -31,4 +31,11 @@ std::vector<double> parse_loss_levels(const std::vector<std::string>& texts, con
   return levels;
 }
 
+int64_t require_window(int64_t points, const std::string& where) {
+  if (points >= 1 && points % 2 == 1) return points;
+  throw Error("value out of range",
+              {where, std::to_string(points),
+               "an odd number: a point, and as many before it as behind it; 1: no moving average"});
+}
+
 }  // namespace batchplus

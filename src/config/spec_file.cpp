@@ -247,8 +247,7 @@ ReportOptions read_report(const SpecTable& reader) {
   if (const auto* smooth = reader.table().get("smooth")) {
     const std::string where = reader.place_of("smooth");
     const std::string text = scalar_text(*smooth, where, "smooth");
-    report.smooth = parse_integer(text, where);
-    if (report.smooth < 1) throw Error("value out of range", {where, text, "smooth must be one or more"});
+    report.smooth = require_window(parse_integer(text, where), where);
   }
   if (reader.has("at_loss")) {
     report.at_loss = parse_loss_levels(reader.texts("at_loss", {}), reader.place_of("at_loss"));

@@ -43,10 +43,12 @@ ConfigValues shared_config(const SweepFile& sweep) {
 }
 
 ReportOptions report_options(const Json& json) {
+  const auto smooth = json.at("smooth").get<int64_t>();
   return {.tables = json.at("tables"),
           .curves = json.at("curves"),
           .x = json.at("x"),
-          .smooth = json.at("smooth"),
+          // Of an even number, which is refused by now, the odd one below it was drawn.
+          .smooth = smooth % 2 == 0 ? std::max<int64_t>(1, smooth - 1) : smooth,
           // A sweep from before there was the key has none.
           .at_loss = json.value("at_loss", std::vector<double>{})};
 }
@@ -129,26 +131,30 @@ const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id) {
 }
 
 SweepFile read_sweep_file(const std::filesystem::path& path) {
+  return parse_sweep_file(read_file(path), path.string());
+}
+
+SweepFile parse_sweep_file(const std::string& text, const std::string& where) {
   const char* hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again";
-  Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw Error("not valid JSON", {path.string(), "", hint});
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw Error("not valid JSON", {where, "", hint});
   if (json.is_object() && json.contains(kChecksum)) {
     const Json claimed = json[kChecksum];
     json.erase(kChecksum);
     if (claimed != sha256_hex(json.dump()))
-      throw Error("the file is not as it was written", {path.string(), "its checksum is wrong", hint});
+      throw Error("the file is not as it was written", {where, "its checksum is wrong", hint});
   }
   try {
     const Json& version = json.at("format_version");
     if (version != kFormatVersion) {
       throw Error("the sweep has a format that this program does not know",
-                  {path.string(), version.dump(), "use a newer batchplus"});
+                  {where, version.dump(), "use a newer batchplus"});
     }
     SweepFile sweep = from_json(json);
-    find_row(x_axes(), sweep.report.x, "x axis", path.string());
+    find_row(x_axes(), sweep.report.x, "x axis", where);
     return sweep;
   } catch (const Json::exception& problem) {
-    throw Error("not the description of a sweep", {path.string(), problem.what(), hint});
+    throw Error("not the description of a sweep", {where, problem.what(), hint});
   }
 }
 

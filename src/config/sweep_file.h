@@ -65,6 +65,8 @@ Json to_json(const SweepFile& sweep);
 
 /// An Error when the file is missing or is not a description of a sweep.
 SweepFile read_sweep_file(const std::filesystem::path& path);
+/// The same of the file's text; `where` names it in Errors.
+SweepFile parse_sweep_file(const std::string& text, const std::string& where);
 
 /// The run of a sweep that this id names; null when it has none.
 const SweepFile::Run* find_run(const SweepFile& sweep, const std::string& id);

@@ -86,8 +86,11 @@ void FlatParameters::gather(const std::vector<torch::Tensor>& gradients, const t
   }
 }
 
-GradientTarget::GradientTarget(const FlatParameters& parameters, torch::Tensor gradient)
-    : values_(parameters.values()), gradient_(std::move(gradient)), outer_(target_of_this_thread) {
+GradientTarget::GradientTarget(const FlatParameters& parameters, torch::Tensor gradient, Listener listener)
+    : values_(parameters.values()),
+      gradient_(std::move(gradient)),
+      listener_(std::move(listener)),
+      outer_(target_of_this_thread) {
   BATCHPLUS_CHECK(gradient_.sizes() == values_.sizes() && gradient_.is_contiguous(), "a gradient is like w");
   target_of_this_thread = this;
 }
@@ -101,6 +104,10 @@ torch::Tensor GradientTarget::tensor_for(const torch::Tensor& parameter) {
   if (target != nullptr && parameter.storage().is_alias_of(target->values_.storage())) {
     const int64_t offset = parameter.storage_offset() - target->values_.storage_offset();
     if (target->taken_.insert(offset).second) {
+      if (target->listener_ && target->last_count_ > 0)
+        target->listener_(target->last_offset_, target->last_count_);
+      target->last_offset_ = offset;
+      target->last_count_ = parameter.numel();
       return target->gradient_.as_strided(parameter.sizes(), parameter.strides(),
                                           target->gradient_.storage_offset() + offset);
     }

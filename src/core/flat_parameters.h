@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -49,21 +50,28 @@ class FlatParameters {
 /// the others.
 class GradientTarget {
  public:
-  /// `gradient`: [d] as values().
-  GradientTarget(const FlatParameters& parameters, torch::Tensor gradient);
+  /// Told of a gradient that has been written to its place, where it begins and how many elements it has.
+  using Listener = std::function<void(int64_t offset, int64_t count)>;
+  /// `gradient`: [d] as values(). The listener, if there is one, is told of each gradient as soon as another
+  /// one is asked for, and of the last one never.
+  GradientTarget(const FlatParameters& parameters, torch::Tensor gradient, Listener listener = {});
   ~GradientTarget();
   GradientTarget(const GradientTarget&) = delete;
   GradientTarget& operator=(const GradientTarget&) = delete;
 
   /// A tensor like `parameter` for its gradient, with arbitrary values: its place if there is a target and
   /// nobody has asked before (a layer that is used twice has two gradients to be added), otherwise memory of
-  /// its own.
+  /// its own. Whoever asks has written what was asked for before.
   static torch::Tensor tensor_for(const torch::Tensor& parameter);
 
  private:
   torch::Tensor values_;
   torch::Tensor gradient_;
+  Listener listener_;
   std::unordered_set<int64_t> taken_;
+  /// Where the gradient is that was asked for last; none if it has no elements.
+  int64_t last_offset_ = 0;
+  int64_t last_count_ = 0;
   GradientTarget* outer_;
 };
 

@@ -118,7 +118,11 @@ std::string draw_grid(const ImageGrid& grid) {
     }
   }
   for (size_t r = 0; r < grid.rows.size(); ++r) draw_row(canvas, layout, grid, static_cast<int64_t>(r));
-  return canvas.png();
+  return sign_png(canvas.png());
+}
+
+bool is_drawn_grid(std::string_view png) {
+  return has_signature(png);
 }
 
 }  // namespace batchplus

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -34,5 +35,7 @@ ImageGrid sample_grid(const ImageSet& set, const std::vector<std::string>& class
 /// The grid as a PNG, the images enlarged by whole pixels, with title and labels. More rows than 25 stand in
 /// several blocks side by side.
 std::string draw_grid(const ImageGrid& grid);
+/// Whether draw_grid made the file, and nobody changed it since.
+bool is_drawn_grid(std::string_view png);
 
 }  // namespace batchplus

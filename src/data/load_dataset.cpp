@@ -21,6 +21,41 @@ bool has_digest(const fs::path& folder, const std::string& name, const std::stri
   return sha256_hex(gunzip(read_file(file), file.string())) == digest;
 }
 
+bool is_complete(const DatasetInfo& info, const fs::path& folder) {
+  return std::all_of(info.files.begin(), info.files.end(),
+                     [&](const auto& name) { return fs::exists(plain_or_gzip(folder, name)); });
+}
+
+/// Who has a part of a dataset would get the results of another copy without knowing. A link that leads
+/// nowhere is a part, too.
+void require_no_part(const DatasetInfo& info, const fs::path& folder) {
+  const auto is_named = [&](const std::string& name) {
+    return fs::exists(fs::symlink_status(folder / name)) ||
+           fs::exists(fs::symlink_status(folder / (name + ".gz")));
+  };
+  if (std::none_of(info.files.begin(), info.files.end(), is_named)) return;
+  std::vector<std::string> missing = info.files;
+  std::erase_if(missing, [&](const auto& name) { return fs::exists(plain_or_gzip(folder, name)); });
+  throw Error(
+      fmt::format("the copy of {} is not complete", info.name),
+      {folder.string(), fmt::format("{} {} missing", join(missing, ", "), missing.size() == 1 ? "is" : "are"),
+       "add what is missing, or move the other files of the dataset away"});
+}
+
+/// Files of one dataset under the name of another, which has files of the same names.
+void require_no_other(const DatasetInfo& info, const fs::path& folder) {
+  for (const DatasetInfo& other : datasets()) {
+    if (other.name == info.name) continue;
+    for (const std::string& name : info.files) {
+      const auto known = other.sources.checksums.find(name);
+      if (known == other.sources.checksums.end() || !has_digest(folder, name, known->second)) continue;
+      throw Error(fmt::format("the file is that of {}, not of {}", other.name, info.name),
+                  {plain_or_gzip(folder, name).string(), known->second,
+                   fmt::format("name {} as the dataset, or another data directory", other.name)});
+    }
+  }
+}
+
 void require_shape(const DatasetInfo& info, const ImageSet& set, const std::string& where) {
   const auto shape = set.images.sizes();
   if (shape[1] == info.channels && shape[2] == info.side && shape[3] == info.side) return;
@@ -52,16 +87,14 @@ fs::path data_directory(const std::string& given) {
 
 std::optional<DatasetLocation> locate(const DatasetInfo& info, const fs::path& directory) {
   if (info.files.empty()) return DatasetLocation{info.system_folder};
-  for (const fs::path& folder : {directory / info.folder, directory, info.system_folder}) {
-    const bool is_complete =
-        !folder.empty() && std::all_of(info.files.begin(), info.files.end(), [&](const auto& file) {
-          return fs::exists(plain_or_gzip(folder, file));
-        });
-    if (is_complete) return DatasetLocation{folder};
+  for (const fs::path& folder : {directory / info.folder, directory}) {
+    if (is_complete(info, folder)) return DatasetLocation{folder};
+    require_no_part(info, folder);
   }
   const fs::path archive = directory / info.sources.archive;
   if (!info.sources.archive.empty() && fs::exists(archive)) return DatasetLocation{archive, true};
-  return std::nullopt;
+  const bool is_installed = !info.system_folder.empty() && is_complete(info, info.system_folder);
+  return is_installed ? std::optional(DatasetLocation{info.system_folder}) : std::nullopt;
 }
 
 std::string to_string(Verification verification) {
@@ -89,6 +122,7 @@ Verification verify_files(const DatasetInfo& info, const DatasetLocation& locati
     return is_compared || has_digest(location.path, name, entry->second);
   });
   if (is_official) return Verification::kOfficial;
+  require_no_other(info, location.path);
   return recorded ? Verification::kAsFetched : Verification::kLayout;
 }
 

@@ -64,8 +64,9 @@ std::string absolute_dataset(const std::string& name);
 /// A directory that was given and does not exist is an Error, and so is a user without a home.
 std::filesystem::path data_directory(const std::string& given);
 
-/// The folder that holds all files of the dataset (in the data directory, the data directory itself, or the
-/// system's folder), or else its archive in the data directory. Nothing when it is not there.
+/// The folder that holds all files of the dataset, in the data directory or that directory itself, or else
+/// its archive there. The system's folder, if the data directory has none of them. Nothing when it is not
+/// there; an Error when a part of it is in the data directory.
 std::optional<DatasetLocation> locate(const DatasetInfo& info, const std::filesystem::path& directory);
 
 /// How far the files are known to be right.
@@ -79,7 +80,8 @@ enum class Verification {
 };
 std::string to_string(Verification verification);
 
-/// Compares with every checksum that is known. A file that was fetched and has changed is an Error.
+/// Compares with every checksum that is known. A file that was fetched and has changed is an Error, and so is
+/// one of another dataset.
 Verification verify_files(const DatasetInfo& info, const DatasetLocation& location);
 
 /// Loads it and checks that it is what the row says.

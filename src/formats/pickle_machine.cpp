@@ -247,7 +247,25 @@ Value Machine::find_storage(const std::vector<Value>& id) {
   return &storages_.back();
 }
 
-/// _rebuild_tensor(storage, offset, sizes, strides); _rebuild_tensor_v2 has more that does not matter here.
+/// The last argument of _rebuild_tensor_v2, if torch 2 wrote it: a dictionary of what the bytes do not say of
+/// the tensor, like {"neg": True}. False if there is something else in it.
+bool read_metadata(const Value& value, StoredTensor& tensor) {
+  if (std::holds_alternative<Nothing>(value)) return true;
+  auto* const* metadata = std::get_if<Container*>(&value);
+  if (metadata == nullptr || (*metadata)->kind != Container::Kind::kDict) return false;
+  const std::vector<Value>& items = (*metadata)->items;
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    const auto* key = std::get_if<std::string_view>(&items[i]);
+    const auto* is_set = std::get_if<bool>(&items[i + 1]);
+    const bool is_understood = key != nullptr && is_set != nullptr && (!*is_set || *key == "neg");
+    if (!is_understood || (*is_set && tensor.type == ElementType::kBool)) return false;
+    if (*key == "neg") tensor.is_negated = *is_set;
+  }
+  return true;
+}
+
+/// _rebuild_tensor(storage, offset, sizes, strides); _rebuild_tensor_v2 has two more that do not matter here,
+/// and perhaps metadata.
 Value Machine::rebuild_tensor(const std::vector<Value>& arguments) {
   if (arguments.size() < 4) fail("a tensor is described wrongly");
   if (const auto* unknown = std::get_if<Unknown>(&arguments[0])) return *unknown;
@@ -257,6 +275,9 @@ Value Machine::rebuild_tensor(const std::vector<Value>& arguments) {
                       0,  integers(arguments[2]), integers(arguments[3])};
   const bool is_too_large = __builtin_add_overflow((*storage)->offset, integer(arguments[1]), &tensor.offset);
   if (is_too_large || tensor.sizes.size() != tensor.strides.size()) fail("a tensor is described wrongly");
+  constexpr size_t kMetadata = 6;
+  if (arguments.size() > kMetadata && !read_metadata(arguments[kMetadata], tensor))
+    return Unknown{"torch._utils\n_rebuild_tensor_v2 with metadata"};
   tensors_.push_back(std::move(tensor));
   return &tensors_.back();
 }

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 #include <png.h>
+#include <zlib.h>
+
+#include <optional>
 
 #include "formats/image_bytes.h"
 #include "util/error.h"
+#include "util/hash.h"
 
 namespace batchplus {
 namespace {
 
 constexpr int64_t kMostPixels = 16 << 20;
+/// Length, type and CRC of a chunk, without what it holds; IEND holds nothing.
+constexpr size_t kEmptyChunk = 12;
 
 /// libpng's state, freed at the end of the scope.
 struct PngState {
@@ -20,17 +26,34 @@ struct PngState {
   PngState& operator=(const PngState&) = delete;
 };
 
-/// Whether the chunks up to the last one lie within the file: libpng allocates what a chunk claims to hold.
-bool has_whole_chunks(std::string_view bytes) {
+/// The chunks that say which pixels there are, without those that say how a screen should show them: pixels
+/// are data here, and a tag for the gamma of a screen does not change them. Nothing, when a chunk does not
+/// lie within the file: libpng allocates what a chunk claims to hold.
+std::optional<std::string> pixel_chunks(std::string_view bytes) {
   constexpr size_t kWord = 4;
-  for (size_t begin = 8; begin <= bytes.size() && bytes.size() - begin >= 3 * kWord;) {  // length, type, CRC
+  constexpr size_t kSignature = 8;
+  std::string kept(bytes.substr(0, kSignature));
+  for (size_t begin = kSignature; begin <= bytes.size() && bytes.size() - begin >= kEmptyChunk;) {
     uint32_t length = 0;
     for (const char byte : bytes.substr(begin, kWord)) length = length << 8 | static_cast<uint8_t>(byte);
-    if (length > bytes.size() - begin - 3 * kWord) return false;
-    if (bytes.substr(begin + kWord, kWord) == "IEND") return true;
-    begin += length + 3 * kWord;
+    if (length > bytes.size() - begin - kEmptyChunk) return std::nullopt;
+    const std::string_view type = bytes.substr(begin + kWord, kWord);
+    const bool is_critical = (static_cast<uint8_t>(type[0]) & 0x20) == 0;  // an upper-case letter
+    if (is_critical || type == "tRNS") kept += bytes.substr(begin, length + kEmptyChunk);
+    if (type == "IEND") return kept;
+    begin += length + kEmptyChunk;
   }
-  return false;
+  return std::nullopt;
+}
+
+/// RGBA over black, by pixel values.
+void lay_over_black(const std::vector<uint8_t>& rgba, std::vector<uint8_t>& rgb) {
+  constexpr int kOpaque = 255;
+  rgb.reserve(rgba.size() / 4 * 3);
+  for (size_t pixel = 0; pixel < rgba.size(); pixel += 4) {
+    for (size_t c = 0; c < 3; ++c)
+      rgb.push_back(static_cast<uint8_t>((rgba[pixel + c] * rgba[pixel + 3] + kOpaque / 2) / kOpaque));
+  }
 }
 
 }  // namespace
@@ -41,8 +64,9 @@ RgbImage decode_png(std::string_view bytes, const std::string& where) {
   const auto fail = [&](const char* reason) {
     throw Error("cannot decode the PNG", {where, reason, "the file is damaged or not a PNG"});
   };
-  if (!has_whole_chunks(bytes)) fail("it ends early");
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) fail(image.message);
+  const auto chunks = pixel_chunks(bytes);
+  if (!chunks) fail("it ends early");
+  if (png_image_begin_read_from_memory(&image, chunks->data(), chunks->size()) == 0) fail(image.message);
   const int64_t pixels = int64_t{image.width} * image.height;
   // A pixel takes a bit at least, and deflate's ratio is limited.
   const bool is_credible = pixels / 8 <= static_cast<int64_t>(bytes.size()) * kMaximumInflation;
@@ -51,10 +75,13 @@ RgbImage decode_png(std::string_view bytes, const std::string& where) {
                 {where, fmt::format("{} x {}", image.width, image.height),
                  fmt::format("pictures of up to {} pixels are read", kMostPixels)});
   }
-  image.format = PNG_FORMAT_RGB;
-  RgbImage decoded{image.width, image.height, std::vector<uint8_t>(PNG_IMAGE_SIZE(image))};
-  const png_color black{0, 0, 0};
-  if (png_image_finish_read(&image, &black, decoded.pixels.data(), 0, nullptr) == 0) fail(image.message);
+  // Otherwise libpng takes 16 bits for linear light, and 8 bits not.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
+  image.format = PNG_FORMAT_RGBA;
+  std::vector<uint8_t> rgba(PNG_IMAGE_SIZE(image));
+  if (png_image_finish_read(&image, nullptr, rgba.data(), 0, nullptr) == 0) fail(image.message);
+  RgbImage decoded{image.width, image.height, {}};
+  lay_over_black(rgba, decoded.pixels);
   return decoded;
 }
 
@@ -70,6 +97,40 @@ std::string encode_png(const RgbImage& image) {
   BATCHPLUS_CHECK(is_written != 0, "the buffer has room for the largest possible PNG");
   bytes.resize(size);
   return bytes;
+}
+
+namespace {
+
+std::string big_endian(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift & 0xff));
+  return bytes;
+}
+
+/// "Software", and the program with the checksum of the PNG without this chunk.
+std::string signature_of(std::string_view png) {
+  using namespace std::string_literals;
+  const std::string text = "Software\0BatchPlus "s + sha256_hex(png);
+  const std::string chunk = "tEXt" + text;
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(chunk.size())));
+  return big_endian(static_cast<uint32_t>(text.size())) + chunk + big_endian(crc);
+}
+
+}  // namespace
+
+std::string sign_png(std::string png) {
+  BATCHPLUS_CHECK(png.size() > kEmptyChunk, "a PNG ends with a chunk");
+  return png.insert(png.size() - kEmptyChunk, signature_of(png));
+}
+
+bool has_signature(std::string_view png) {
+  const size_t size = signature_of("").size();
+  if (png.size() < size + kEmptyChunk) return false;
+  const size_t begin = png.size() - kEmptyChunk - size;
+  std::string unsigned_png(png.substr(0, begin));
+  unsigned_png += png.substr(begin + size);
+  return png.substr(begin, size) == signature_of(unsigned_png);
 }
 
 }  // namespace batchplus

@@ -14,10 +14,16 @@ struct RgbImage {
   std::vector<uint8_t> pixels = {};
 };
 
-/// Any PNG as 8-bit RGB: greys and palettes are expanded, transparency is laid over black. `where` names the
-/// file in errors.
+/// Any PNG as 8-bit RGB: greys and palettes are expanded, of 16 bits the upper 8 are taken, rounded, and
+/// pixel values are laid over black by their opacity. Tags for screens (gamma, colour profiles) change
+/// nothing. `where` names the file in errors.
 RgbImage decode_png(std::string_view bytes, const std::string& where);
 
 std::string encode_png(const RgbImage& image);
+
+/// The same picture with a checksum of its bytes in it (a tEXt chunk), by which has_signature knows it again.
+std::string sign_png(std::string png);
+/// Whether sign_png made the file, and nobody changed it since.
+bool has_signature(std::string_view png);
 
 }  // namespace batchplus

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "util/error.h"
@@ -11,6 +12,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr size_t kLongestShown = 16;
 constexpr const char* kHint = "expected what torch.save(model.state_dict(), file) writes";
 
 /// The pickled number that files of torch before 1.6 begin with.
@@ -22,21 +24,44 @@ StorageSizes sizes_of(const ArchiveFiles& storages) {
   return sizes;
 }
 
-/// A zip archive: FOLDER/data.pkl, and FOLDER/data/KEY for each storage.
+/// Whether elements are stored with their highest byte first. Torch 2 says so in FOLDER/byteorder; before,
+/// nothing does.
+bool is_big_endian(const ArchiveFiles& entries, const std::string& folder, const std::string& where) {
+  const auto entry = entries.find(folder + "byteorder");
+  if (entry == entries.end() || entry->second == "little") return false;
+  if (entry->second == "big") return true;
+  throw Error("cannot read the weight file: its byte order is not understood",
+              {where, entry->second.substr(0, kLongestShown), "expected 'little' or 'big' in 'byteorder'"});
+}
+
+/// Turns the bytes of every element round.
+void reverse_elements(std::string& storage, size_t bytes) {
+  for (size_t i = 0; i + bytes <= storage.size(); i += bytes)
+    std::reverse(storage.data() + i, storage.data() + i + bytes);
+}
+
+/// A zip archive: FOLDER/data.pkl, FOLDER/data/KEY for each storage, and perhaps FOLDER/byteorder.
 StateDictFile read_zip_layout(std::string_view bytes, const std::string& where) {
   ArchiveFiles entries = read_zip(bytes, where);
   constexpr std::string_view kPickle = "data.pkl";
   for (const auto& [name, pickle] : entries) {
     const bool is_pickle = name == kPickle || name.ends_with("/data.pkl");
     if (!is_pickle) continue;
-    const std::string folder = name.substr(0, name.size() - kPickle.size()) + "data/";
+    const std::string folder = name.substr(0, name.size() - kPickle.size());
+    const std::string data = folder + "data/";
     StateDictFile file;
     for (auto& [entry, content] : entries) {
-      if (entry.starts_with(folder)) file.storages[entry.substr(folder.size())] = std::move(content);
+      if (entry.starts_with(data)) file.storages[entry.substr(data.size())] = std::move(content);
     }
     PickledStateDict state = PickleReader(pickle, where).read_state_dict();
     file.tensors = std::move(state.tensors);
     file.unknown = std::move(state.unknown);
+    if (is_big_endian(entries, folder, where)) {
+      for (const auto& [key, type] : state.storage_types) {
+        if (const auto storage = file.storages.find(key); storage != file.storages.end())
+          reverse_elements(storage->second, static_cast<size_t>(element_bytes(type)));
+      }
+    }
     return file;
   }
   throw Error("cannot read the weight file: no data.pkl in it", {where, "", kHint});
@@ -84,6 +109,14 @@ StateDictFile read_state_dict_file(std::string_view bytes, const std::string& wh
   StateDictFile file = is_zip ? read_zip_layout(bytes, where) : read_legacy_layout(bytes, where);
   require_within_storages(file.tensors, sizes_of(file.storages), where);
   return file;
+}
+
+std::string weights_sha256(const StateDictFile& file) {
+  Hash hash;
+  for (const StoredTensor& tensor : file.tensors) {
+    add_tensor(hash, tensor.name, tensor.sizes, values_in_c_order(tensor, file.storages.at(tensor.storage)));
+  }
+  return hash.hex();
 }
 
 }  // namespace batchplus

@@ -24,4 +24,8 @@ struct StateDictFile {
 /// file is executed. `where` names it in errors.
 StateDictFile read_state_dict_file(std::string_view bytes, const std::string& where);
 
+/// SHA-256 over names, shapes and values: what networks/weight_file.h has of tensors, of a file without
+/// libtorch.
+std::string weights_sha256(const StateDictFile& file);
+
 }  // namespace batchplus

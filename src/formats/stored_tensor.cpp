@@ -80,6 +80,52 @@ void require_within_storages(const std::vector<StoredTensor>& tensors, const Sto
   }
 }
 
+namespace {
+
+/// Turns the sign of every element, as torch's neg() does: the first bit of a floating-point number, the
+/// two's complement of an integer.
+void negate(std::string& values, ElementType type) {
+  const auto width = static_cast<size_t>(element_bytes(type));
+  const bool is_floating = type == ElementType::kFloat32 || type == ElementType::kFloat64 ||
+                           type == ElementType::kFloat16 || type == ElementType::kBFloat16;
+  for (size_t at = 0; at < values.size(); at += width) {
+    if (is_floating) {
+      values[at + width - 1] = static_cast<char>(values[at + width - 1] ^ 0x80);
+      continue;
+    }
+    unsigned carry = 1;
+    for (size_t i = at; i < at + width; ++i) {
+      const unsigned byte = (~static_cast<unsigned>(values[i]) & 0xffU) + carry;
+      values[i] = static_cast<char>(byte & 0xffU);
+      carry = byte >> 8U;
+    }
+  }
+}
+
+}  // namespace
+
+std::string values_in_c_order(const StoredTensor& tensor, std::string_view storage) {
+  int64_t count = 1;
+  for (const int64_t size : tensor.sizes) count *= size;
+  const auto width = static_cast<size_t>(element_bytes(tensor.type));
+  std::string values;
+  values.reserve(static_cast<size_t>(count) * width);
+  std::vector<int64_t> place(tensor.sizes.size(), 0);
+  int64_t at = tensor.offset;
+  for (int64_t i = 0; i < count; ++i) {
+    values.append(storage.substr(static_cast<size_t>(at) * width, width));
+    // The last dimension is the fastest; one that is full begins again.
+    for (size_t d = place.size(); d-- > 0;) {
+      at += tensor.strides[d];
+      if (++place[d] < tensor.sizes[d]) break;
+      at -= tensor.strides[d] * tensor.sizes[d];
+      place[d] = 0;
+    }
+  }
+  if (tensor.is_negated) negate(values, tensor.type);
+  return values;
+}
+
 void add_tensor(Hash& hash, std::string_view name, std::span<const int64_t> sizes, std::string_view values) {
   hash.add(fmt::format("{} [{}] ", name, fmt::join(sizes, ",")));
   hash.add(values);

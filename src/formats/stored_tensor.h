@@ -35,6 +35,8 @@ struct StoredTensor {
   int64_t offset = 0;
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;
+  /// The tensor is minus what is stored: torch's negative bit, which torch 2 saves.
+  bool is_negated = false;
 };
 
 /// Bytes of each storage, by key.
@@ -48,6 +50,9 @@ inline constexpr int64_t kMemoryBesideStorages = int64_t{1} << 18;
 /// together, and a little.
 void require_within_storages(const std::vector<StoredTensor>& tensors, const StorageSizes& storages,
                              const std::string& where);
+
+/// The bytes of a tensor's values in C order, however it views its storage.
+std::string values_in_c_order(const StoredTensor& tensor, std::string_view storage);
 
 /// What weights_sha256 and a checkpoint's checksum are made of: name, shape and values, in C order.
 void add_tensor(Hash& hash, std::string_view name, std::span<const int64_t> sizes, std::string_view values);

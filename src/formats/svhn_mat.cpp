@@ -26,7 +26,7 @@ using MatVariable = std::unique_ptr<matvar_t, void (*)(matvar_t*)>;
 /// matio would print to stderr what an Error says better.
 void silence_matio() {
   static std::once_flag once;
-  std::call_once(once, [] { Mat_LogInitFunc("batchplus", [](int, char*) {}); });
+  std::call_once(once, [] { Mat_LogInitFunc("batchplus", [](int, auto*) {}); });
 }
 
 /// The first 128 bytes: text, version 0x0100 and "MI" in the writer's byte order.

@@ -40,7 +40,14 @@ void Group::sum(double* values, int64_t count) {
 
 template <class Number>
 void Group::sum_of(Number* values, int64_t count) {
-  if (is_solo() || count == 0) return;
+  if (is_solo()) return;
+  const int64_t most = piece_bytes() / static_cast<int64_t>(sizeof(Number));
+  for (int64_t begin = 0; begin < count; begin += most)
+    sum_piece(values + begin, std::min(most, count - begin));
+}
+
+template <class Number>
+void Group::sum_piece(Number* values, int64_t count) {
   // Both ways give the same bits. By pairs takes fewer messages, by shares fewer bytes where there are more
   // than two ranks.
   constexpr int64_t kFew = 4096;

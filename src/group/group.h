@@ -45,19 +45,30 @@ class Group {
   /// "rank 1 on HOST", as it is told to the user.
   virtual std::string name_of(int rank) const;
 
- protected:
-  /// Sends to one rank and receives from another (or the same one), both at once. Nothing is sent or received
-  /// where the count is 0.
+  /// The same ranks over connections of their own, for one more thread of each (see BackgroundSums): it can
+  /// meet those of other ranks while this thread computes, or meets others too. Null where it would have
+  /// nothing to wait for, because messages only move while somebody copies them.
+  virtual Group* companion() { return nullptr; }
+
   struct Message {
     int peer = 0;
     void* bytes = nullptr;
     int64_t count = 0;
   };
+
+ protected:
+  /// Sends to one rank and receives from another (or the same one), both at once. Nothing is sent or received
+  /// where the count is 0.
   virtual void exchange(const Message& sent, const Message& received) = 0;
+  /// Sums of more bytes are made in pieces, as many bytes each. Small ones stay in a core's cache between
+  /// receiving and adding; a piece takes a message.
+  virtual int64_t piece_bytes() const { return int64_t{1} << 18; }
 
  private:
   template <class Number>
   void sum_of(Number* values, int64_t count);
+  template <class Number>
+  void sum_piece(Number* values, int64_t count);
   /// Few numbers of 2, 4, 8, ... ranks: pairs exchange all of them, then pairs of pairs.
   template <class Number>
   void sum_by_pairs(Number* values, int64_t count);

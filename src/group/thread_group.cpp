@@ -26,7 +26,9 @@ struct Board {
 
 class ThreadGroup : public Group {
  public:
-  ThreadGroup(std::shared_ptr<Board> board, int rank) : board_(std::move(board)), rank_(rank) {}
+  /// The companion belongs to the group; null: none.
+  ThreadGroup(std::shared_ptr<Board> board, int rank, std::unique_ptr<Group> companion)
+      : board_(std::move(board)), rank_(rank), companion_(std::move(companion)) {}
   ~ThreadGroup() override {
     const std::lock_guard lock(board_->mutex);
     board_->is_lost[static_cast<size_t>(rank_)] = true;
@@ -35,6 +37,7 @@ class ThreadGroup : public Group {
 
   int rank() const override { return rank_; }
   int size() const override { return board_->size; }
+  Group* companion() override { return companion_.get(); }
 
  protected:
   void exchange(const Message& sent, const Message& received) override {
@@ -64,14 +67,19 @@ class ThreadGroup : public Group {
 
   std::shared_ptr<Board> board_;
   int rank_;
+  std::unique_ptr<Group> companion_;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<Group>> make_thread_groups(int size) {
   const auto board = std::make_shared<Board>(size);
+  const auto board_of_companions = std::make_shared<Board>(size);
   std::vector<std::unique_ptr<Group>> groups;
-  for (int rank = 0; rank < size; ++rank) groups.push_back(std::make_unique<ThreadGroup>(board, rank));
+  for (int rank = 0; rank < size; ++rank) {
+    groups.push_back(std::make_unique<ThreadGroup>(
+        board, rank, std::make_unique<ThreadGroup>(board_of_companions, rank, nullptr)));
+  }
   return groups;
 }
 

@@ -11,7 +11,7 @@ namespace batchplus {
 namespace {
 
 constexpr const char* kScheduleHint =
-    "constant, step:0.4,0.6,0.8/10, cosine, or warmup:0.05+ before one of them";
+    "constant, step:0.4,0.6,0.8/10, cosine, or one of them with warmup:0.05+ before it";
 
 [[noreturn]] void reject(const std::string& text, const std::string& where) {
   throw Error("not a learning-rate schedule", {where, text, kScheduleHint});

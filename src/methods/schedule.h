@@ -9,7 +9,7 @@ namespace batchplus {
 ///   constant                 1
 ///   step:0.4,0.6,0.8/10      divided by 10 at each of these fractions
 ///   cosine                   (1 + cos(pi p)) / 2
-///   warmup:0.05+SCHEDULE     rising linearly from 0 to SCHEDULE's value over the first fraction
+///   warmup:0.05+SCHEDULE     SCHEDULE times a factor that rises linearly from 0 to 1 over the first fraction
 class Schedule {
  public:
   /// An Error names `where` when the text is not a schedule.

@@ -137,7 +137,8 @@ StateDict to_tensors(StateDictFile file) {
     const torch::ScalarType type = scalar_type(tensor.type);
     const int64_t elements = static_cast<int64_t>(bytes.size()) / element_bytes(tensor.type);
     const torch::Tensor whole = torch::from_blob(bytes.data(), {elements}, type);
-    state.emplace_back(tensor.name, whole.as_strided(tensor.sizes, tensor.strides, tensor.offset).clone());
+    const torch::Tensor view = whole.as_strided(tensor.sizes, tensor.strides, tensor.offset);
+    state.emplace_back(tensor.name, tensor.is_negated ? view.neg() : view.clone());
   }
   return state;
 }

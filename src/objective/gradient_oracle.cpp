@@ -75,12 +75,13 @@ void GradientOracle::compute(const Batch& batch, const torch::Tensor& gradient, 
                                                 kernels_);
   // Own kernels write the gradients where they belong. Others arrive as fresh tensors and are copied once:
   // cheaper than accumulating into zeroed memory.
-  const GradientTarget target(parameters_, gradient);
+  const std::unique_ptr<GradientSum> sum = shared.sum(parameters_, gradient);
+  const GradientTarget target(parameters_, gradient, sum ? sum->listener() : GradientTarget::Listener());
   const auto gradients = torch::autograd::grad({loss}, parameters_.tensors(), /*grad_outputs=*/{},
                                                /*retain_graph=*/false, /*create_graph=*/false,
                                                /*allow_unused=*/true);
   parameters_.gather(gradients, gradient);
-  shared.complete(gradient);
+  if (sum) sum->finish(gradients);
 
   budget_.charge_gradients(batch.size());
   if (is_replay) {

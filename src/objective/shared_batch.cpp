@@ -18,13 +18,12 @@ class SharedBatch::Share : public kernels::SampleShare {
   void broadcast(float* values, int64_t count) override {
     group_.broadcast(values, count * static_cast<int64_t>(sizeof(float)));
   }
-  void add_later(const torch::Tensor& gradient) { group_.sum(gradient.data_ptr<float>(), gradient.numel()); }
 
  private:
   Group& group_;
 };
 
-SharedBatch::SharedBatch(const Batch& batch, const Sharing& sharing) : own_(batch) {
+SharedBatch::SharedBatch(const Batch& batch, const Sharing& sharing) : sharing_(sharing), own_(batch) {
   if (sharing.group == nullptr || sharing.group->is_solo()) return;
   // A few samples take every rank less time than meeting does.
   if (!Share::is_possible(batch.size(), sharing.group->size(), sharing.sums)) return;
@@ -40,8 +39,10 @@ SharedBatch::SharedBatch(const Batch& batch, const Sharing& sharing) : own_(batc
 
 SharedBatch::~SharedBatch() = default;
 
-void SharedBatch::complete(const torch::Tensor& gradient) const {
-  if (share_ && !share_->is_exact()) share_->add_later(gradient);
+std::unique_ptr<GradientSum> SharedBatch::sum(const FlatParameters& parameters,
+                                              const torch::Tensor& gradient) const {
+  if (!share_ || share_->is_exact()) return nullptr;
+  return std::make_unique<GradientSum>(*sharing_.group, parameters, gradient, sharing_.early_elements);
 }
 
 void SharedBatch::share_statistics(const torch::nn::Module& module) const {

@@ -11,6 +11,7 @@
 #include "config/config_toml.h"
 #include "config/input_choice.h"
 #include "report/mixed_inputs.h"
+#include "store/lost_status.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -271,28 +272,42 @@ bool is_before(const std::string& a, const std::string& b) {
   }
 }
 
+bool is_run(const fs::path& directory) {
+  const RunLayout layout{directory};
+  return layout.holds_run() || has_lost_status(layout);
+}
+
 }  // namespace
 
-std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
+std::vector<fs::path> find_runs_below(const fs::path& path) {
+  if (!fs::is_directory(path))
+    throw Error("not a directory",
+                {path.string(), "", "name run directories, or directories that hold some"});
   std::vector<fs::path> runs;
-  for (const fs::path& path : paths) {
-    if (!fs::is_directory(path))
-      throw Error("not a directory",
-                  {path.string(), "", "name run directories, or directories that hold some"});
-    const size_t before = runs.size();
-    if (RunLayout{path}.holds_run()) {
-      runs.push_back(path);
-      continue;
-    }
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_directory() && RunLayout{entry.path()}.holds_run()) runs.push_back(entry.path());
-    }
-    if (runs.size() == before) {
-      throw Error("there is no run here", {path.string(), "", "a run directory has a status.json"});
-    }
+  if (is_run(path)) runs.push_back(path);
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_directory() && is_run(entry.path())) runs.push_back(entry.path());
+  }
+  if (runs.empty()) {
+    throw Error("there is no run here", {path.string(), "", "a run directory has a status.json"});
   }
   std::sort(runs.begin(), runs.end());
-  runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
+  return runs;
+}
+
+std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
+  // One directory may have several names.
+  std::map<fs::path, fs::path> found;
+  for (const fs::path& path : paths) {
+    const bool is_one = fs::is_directory(path) && is_run(path);
+    std::vector<fs::path> here = is_one ? std::vector{path} : find_runs_below(path);
+    // The name of a link comes last.
+    std::stable_partition(here.begin(), here.end(), [](const fs::path& run) { return !fs::is_symlink(run); });
+    for (const fs::path& run : here) found.emplace(fs::weakly_canonical(run), run);
+  }
+  std::vector<fs::path> runs;
+  for (const auto& [place, run] : found) runs.push_back(run);
+  std::sort(runs.begin(), runs.end());
   return runs;
 }
 

@@ -82,7 +82,8 @@ Table at_loss_table(const Comparison& comparison, const ReportedQuantity& quanti
       add_columns(line, comparison, row, [&](const ComparedCell& cell) {
         const Summary summary = summarize(values(cell).values);
         absent.add(cell, level, quantity.name);
-        return TableCell{.text = format_at_loss(summary, quantity.digits, cell),
+        // What lies between two records is no whole number, even of what is counted.
+        return TableCell{.text = format_at_loss(summary, std::max(quantity.digits, 1), cell),
                          .is_bold = bold.contains(cell.labels.back()),
                          .anchor = anchor_of(comparison, cell),
                          .style = summary.n == 0 ? "missing" : ""};

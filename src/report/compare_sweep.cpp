@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "config/sweep_file.h"
 #include "store/sweep_directory.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -37,7 +36,14 @@ bool has_changed(Spec spec, const SweepFile& sweep) {
   return !std::equal(now.runs.begin(), now.runs.end(), sweep.runs.begin(), sweep.runs.end(), is_same);
 }
 
-Comparison compare(const SweepFile& sweep, const SweepDirectory& directory) {
+}  // namespace
+
+Comparison compare_sweep(const std::filesystem::path& root) {
+  return compare_sweep(read_description({root}), root);
+}
+
+Comparison compare_sweep(const SweepFile& sweep, const std::filesystem::path& root) {
+  const SweepDirectory directory{root};
   Comparison comparison{.name = sweep.name,
                         .title = sweep.title,
                         .scale = sweep.scale,
@@ -61,13 +67,6 @@ Comparison compare(const SweepFile& sweep, const SweepDirectory& directory) {
   return comparison;
 }
 
-}  // namespace
-
-Comparison compare_sweep(const std::filesystem::path& root) {
-  const SweepDirectory directory{root};
-  return compare(read_description(directory), directory);
-}
-
 Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
   find_scale(spec, scale_of(spec, request));
   const SweepDirectory directory{directory_of(spec, request)};
@@ -81,7 +80,7 @@ Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
                  sweep.settings.empty() ? "it was run without {set}"
                                         : "it was run with " + join(sweep.settings, " ")});
   }
-  Comparison comparison = compare(sweep, directory);
+  Comparison comparison = compare_sweep(sweep, directory.root);
   if (has_changed(spec, sweep)) {
     comparison.notes.emplace_back(
         "the spec has changed since the sweep, whose runs these are: 'batchplus sweep' runs what is new");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/config_toml.h"
+#include "store/lost_status.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -98,7 +99,7 @@ void read_runs(Comparison& comparison) {
   for (ComparedCell& cell : comparison.cells) {
     for (ComparedRun& run : cell.runs) {
       const RunLayout layout{run.directory};
-      if (!layout.holds_run()) continue;
+      if (!layout.holds_run() && !has_lost_status(layout)) continue;
       try {
         const std::string misplacement = describe_misplacement(run, layout);
         if (!misplacement.empty()) {
@@ -138,6 +139,24 @@ ReportedQuantity find_measured_quantity(const Comparison& comparison, const std:
   return quantity;
 }
 
+namespace {
+
+/// A mean over few seeds is chosen more easily than one over many. Diverged runs count against a value
+/// anyway.
+void note_unequal_seeds(Comparison& comparison, const ChoiceOutcome& outcome) {
+  std::set<size_t> counts;
+  std::vector<std::string> values;
+  for (const ChoiceOutcome::Candidate& candidate : outcome.candidates) {
+    counts.insert(candidate.score.n + candidate.diverged);
+    values.push_back(fmt::format("{} of {}", candidate.score.n + candidate.diverged, candidate.value));
+  }
+  if (counts.size() < 2) return;
+  add_note(comparison, fmt::format("{}: {} was chosen among unequal numbers of finished runs ({})",
+                                   join(outcome.labels, ", "), comparison.choice_key, join(values, ", ")));
+}
+
+}  // namespace
+
 std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
   std::map<std::vector<std::string>, ChoiceOutcome> outcomes;
   std::vector<std::vector<std::string>> order;
@@ -165,6 +184,7 @@ std::vector<ChoiceOutcome> settle_choices(Comparison& comparison) {
                fmt::format("{}: {} {} and {} did equally well, and the first counts", join(labels, ", "),
                            comparison.choice_key, best->value, candidate.value));
     }
+    note_unequal_seeds(comparison, outcome);
     all.push_back(outcome);
   }
   const auto is_left_out = [&](const ComparedCell& cell) {

@@ -30,7 +30,8 @@ Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
   std::map<double, Moment> moments;
   Curve curve{.name = cell.labels.back(), .diverged = cell.count_diverged()};
   for (const ComparedRun& run : cell.runs) {
-    if (!run.is_done()) continue;
+    // One that runs, as `watch` shows it, is in as far as it is; diverged ones are counted.
+    if (!run.record || run.is_diverged()) continue;
     bool is_in = false;
     for (const Json& record : run.record->metrics) {
       const auto value = value_of(record, quantity);

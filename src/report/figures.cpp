@@ -56,6 +56,11 @@ std::string legend_commands(const std::vector<std::string>& titles) {
   return fmt::format("set bmargin {}\n", kAxis + std::max<size_t>(1, rows));
 }
 
+/// ", moving average over 5 points", if it is one.
+std::string describe_smoothing(const ReportOptions& options) {
+  return options.smooth > 1 ? fmt::format(", moving average over {} points", options.smooth) : "";
+}
+
 Picture picture_of(const Panel& panel, const ReportOptions& options) {
   Picture picture{.name = panel.name, .data = "", .commands = ""};
   // A band that reaches zero ends at the smallest mean where the axis is logarithmic.
@@ -91,7 +96,8 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
            fmt::format("see {} of {}; train-loss needs the metric group gaps", panel.name, curve.name)});
     }
     const std::vector<double>& x = place->second;
-    picture.data += fmt::format("# {}: {}, mean, low, high\n", curve.name, options.x);
+    picture.data +=
+        fmt::format("# {}: {}, mean, low, high{}\n", curve.name, options.x, describe_smoothing(options));
     for (size_t i = 0; i < mean.size(); ++i) {
       if (!std::isfinite(x[i])) continue;
       const double spread = std.empty() ? 0 : std[i];
@@ -112,7 +118,8 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
   }
   bands.insert(bands.end(), lines.begin(), lines.end());
   picture.commands =
-      axes_commands(panel.title, find_row(x_axes(), options.x, "x axis", "x").label, panel.quantity.label) +
+      axes_commands(panel.title, find_row(x_axes(), options.x, "x axis", "x").label,
+                    panel.quantity.label + describe_smoothing(options)) +
       legend_commands(titles) +
       fmt::format("{} logscale y\nplot {}\n", is_log ? "set" : "unset", join(bands, ", \\\n     "));
   return picture;

@@ -59,7 +59,9 @@ bool is_on_all_curves(const XAxis& axis, const std::vector<Panel>& panels) {
   });
 }
 
-Json data_of(const ReportContent& content) {
+}  // namespace
+
+Json page_data(const ReportContent& content) {
   Json panels = Json::array();
   for (const Panel& panel : content.panels) panels.push_back(json_of(panel));
   Json scatters = Json::array();
@@ -72,6 +74,53 @@ Json data_of(const ReportContent& content) {
   return {{"series", comparison.columns().labels}, {"x_axis", comparison.options.x},
           {"smooth", comparison.options.smooth},   {"x_labels", std::move(x_labels)},
           {"panels", std::move(panels)},           {"scatters", std::move(scatters)}};
+}
+
+std::string tables_html(const ReportContent& content) {
+  std::string html;
+  for (const Table& table : content.tables) html += to_html(table);
+  return html;
+}
+
+std::string notes_html(const Comparison& comparison) {
+  std::string html;
+  if (!comparison.scale_note.empty()) {
+    html += fmt::format("<p class=\"notice\"><b>Scale {}</b>: {}</p>\n", escape_html(comparison.scale),
+                        escape_html(comparison.scale_note));
+  }
+  for (const std::string& note : comparison.notes)
+    html += fmt::format("<p class=\"notice\"><b>Note</b>: {}</p>\n", escape_html(note));
+  return html;
+}
+
+namespace {
+
+/// A document around what is between head and scripts.
+std::string page_frame(const std::string& title, const std::string& style, const std::string& body,
+                       const Json& data, const std::string& script) {
+  // A script element ends at the first "</", wherever it is.
+  std::string text;
+  for (const char c : data.dump()) c == '<' ? text += "\\u003c" : text += c;
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><title>{}</title>\n{}</head>\n{}<script "
+      "type=\"application/json\" id=\"data\">{}</script>\n{}</body></html>\n",
+      escape_html(title), style, body, text, script);
+}
+
+std::string figures_section(const std::string& note, const std::string& no_script) {
+  return fmt::format(
+      "<section id=\"figures\"><h2>Figures</h2><p class=\"note\">Mean over seeds; the band is one standard "
+      "deviation.{}</p><div id=\"charts\"></div><noscript><p>The figures here need "
+      "JavaScript{}.</p></noscript></section>\n",
+      note, no_script);
+}
+
+std::string metrics_section() {
+  return "<section id=\"metrics\"><h2>Metrics and gaps</h2><p class=\"note\">Each metric at the end of "
+         "training against the measured gap, a dot for every run. Kendall's tau is 1 where the metric ranks "
+         "the runs as the gap does, and near 0 where it says nothing.</p><div "
+         "id=\"scatter\"></div></section>\n";
 }
 
 std::string header_of(const ReportContent& content) {
@@ -174,49 +223,41 @@ std::string describe_runs(const Comparison& comparison) {
 
 std::string make_page(const ReportContent& content, const fs::path& directory) {
   const Comparison& comparison = content.comparison;
-  std::string page = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width, "
-      "initial-scale=1\"><title>{}</title>\n<style>\n{}</style></head>\n<body>\n",
-      escape_html(comparison.title), kPageStyle);
-  page += header_of(content);
-  page +=
+  std::string body = "<body>\n" + header_of(content);
+  body +=
       "<nav><a href=\"#tables\">Tables</a><a href=\"#figures\">Figures</a><a href=\"#metrics\">Metrics and "
       "gaps</a>"
       "<a href=\"#runs\">Runs</a><a href=\"#provenance\">Provenance</a></nav>\n<main>\n";
-  if (!comparison.scale_note.empty()) {
-    page += fmt::format("<p class=\"notice\"><b>Scale {}</b>: {}</p>\n", escape_html(comparison.scale),
-                        escape_html(comparison.scale_note));
-  }
-  for (const std::string& note : comparison.notes)
-    page += fmt::format("<p class=\"notice\"><b>Note</b>: {}</p>\n", escape_html(note));
-  page += "<section id=\"tables\"><h2>Tables</h2>\n";
-  for (const Table& table : content.tables) page += to_html(table);
-  page += fmt::format(
-      "</section>\n<section id=\"figures\"><h2>Figures</h2><p class=\"note\">Mean over seeds; the band is "
-      "one standard deviation.{}</p><div id=\"charts\"></div><noscript><p>The figures here need "
-      "JavaScript{}.</p></noscript></section>\n",
-      content.has_figure_files ? " As files: <a href=\"figures/\">SVG, PDF and PNG</a>." : "",
-      content.has_figure_files ? "; the files do not" : "");
-  page +=
-      "<section id=\"metrics\"><h2>Metrics and gaps</h2><p class=\"note\">Each metric at the end of training "
-      "against the measured "
-      "gap, a dot for every run. Kendall's tau is 1 where the metric ranks the runs as the gap does, and "
-      "near 0 where it says "
-      "nothing.</p><div id=\"scatter\"></div></section>\n<section id=\"runs\"><h2>Runs</h2>\n";
-  for (const ComparedCell& cell : comparison.cells) page += runs_of(comparison, cell, directory);
+  body += notes_html(comparison);
+  body += "<section id=\"tables\"><h2>Tables</h2>\n" + tables_html(content) + "</section>\n";
+  body +=
+      figures_section(content.has_figure_files ? " As files: <a href=\"figures/\">SVG, PDF and PNG</a>." : "",
+                      content.has_figure_files ? "; the files do not" : "");
+  body += metrics_section() + "<section id=\"runs\"><h2>Runs</h2>\n";
+  for (const ComparedCell& cell : comparison.cells) body += runs_of(comparison, cell, directory);
   if (!comparison.not_chosen.empty()) {
-    page += fmt::format("<h3>Tried, and not chosen by {}</h3>\n", escape_html(comparison.choice_by));
+    body += fmt::format("<h3>Tried, and not chosen by {}</h3>\n", escape_html(comparison.choice_by));
   }
-  for (const ComparedCell& cell : comparison.not_chosen) page += runs_of(comparison, cell, directory);
-  page += "</section>\n" + provenance_of(content) + "</main>\n";
-  // A script element ends at the first "</", wherever it is.
-  std::string data;
-  for (const char c : data_of(content).dump()) c == '<' ? data += "\\u003c" : data += c;
-  page += fmt::format(
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}</script>\n</body></html>\n",
-      data, kPageScript);
-  return page;
+  for (const ComparedCell& cell : comparison.not_chosen) body += runs_of(comparison, cell, directory);
+  body += "</section>\n" + provenance_of(content) + "</main>\n";
+  return page_frame(comparison.title, fmt::format("<style>\n{}</style>", kPageStyle), body,
+                    page_data(content), fmt::format("<script>\n{}</script>\n", kPageScript));
+}
+
+std::string make_live_page(const std::string& title) {
+  const std::string body = fmt::format(
+      "<body data-live>\n<header><p class=\"kind\">BatchPlus watch <span id=\"link\" "
+      "role=\"status\"></span></p><h1 id=\"title\">{}</h1><p class=\"facts\" id=\"facts\"></p></header>\n"
+      "<nav><a href=\"#progress\">Progress</a><a href=\"#runs\">Runs</a><a href=\"#figures\">Figures</a><a "
+      "href=\"#metrics\">Metrics and gaps</a><a href=\"#tables\">Tables</a></nav>\n<main>\n"
+      "<div id=\"alerts\"></div><div id=\"notes\"></div>\n"
+      "<section id=\"progress\"><h2>Progress</h2><div id=\"matrix\"></div></section>\n"
+      "<section id=\"runs\"><h2>Runs</h2><div id=\"list\"></div><div id=\"detail\"></div><noscript><p>This "
+      "page needs JavaScript.</p></noscript></section>\n"
+      "{}{}<section id=\"tables\"><h2>Tables</h2><div id=\"results\"></div></section>\n</main>\n",
+      escape_html(title), figures_section("", ""), metrics_section());
+  return page_frame(title, "<link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"page.css\">",
+                    body, Json::object(), "<script src=\"page.js\"></script>\n");
 }
 
 }  // namespace batchplus

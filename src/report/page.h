@@ -26,6 +26,17 @@ struct ReportContent {
 /// "18 of 20 done, 1 diverged, 1 missing".
 std::string describe_runs(const Comparison& comparison);
 
+/// What the page's scripts draw from.
+Json page_data(const ReportContent& content);
+
+/// Tables and notes as the page shows them.
+std::string tables_html(const ReportContent& content);
+std::string notes_html(const Comparison& comparison);
+
+/// The same page for runs that are watched: it takes style and scripts from beside it, and what it shows from
+/// `batchplus watch`.
+std::string make_live_page(const std::string& title);
+
 /// One HTML file that needs nothing else. Links to run directories are relative to `directory`.
 std::string make_page(const ReportContent& content, const std::filesystem::path& directory);
 

@@ -51,13 +51,13 @@ const std::vector<ReportedQuantity>& reported_quantities() {
        .label = "implicit penalty of the gradient",
        .is_log = true,
        .is_metric = true},
-      {.name = "control_variate_correlation", .label = "control-variate correlation"},
+      {.name = "control_variate_correlation", .label = "control-variate correlation", .has_best = false},
       {.name = "control_variate_variance_ratio", .label = "control-variate variance ratio"},
-      {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient"},
-      {.name = "snapshot_distance", .label = "distance from the snapshot"},
-      {.name = "lr", .label = "learning rate"},
-      {.name = "gradient_evaluations", .label = "gradient evaluations", .digits = 0},
-      {.name = "seconds", .label = "training time (s)", .digits = 1},
+      {.name = "control_variate_optimal_coefficient", .label = "optimal coefficient", .has_best = false},
+      {.name = "snapshot_distance", .label = "distance from the snapshot", .has_best = false},
+      {.name = "lr", .label = "learning rate", .has_best = false},
+      {.name = "gradient_evaluations", .label = "gradient evaluations", .digits = 0, .has_best = false},
+      {.name = "seconds", .label = "training time (s)", .digits = 1, .has_best = false},
   };
   return kQuantities;
 }
@@ -115,6 +115,7 @@ std::optional<double> final_value(const StoredRun& run, const std::string& name)
 
 std::optional<double> best_value(const StoredRun& run, const ReportedQuantity& quantity) {
   std::optional<double> best;
+  if (!quantity.has_best) return best;
   for (const Json& record : run.metrics) {
     const auto value = value_of(record, quantity.name);
     if (!value) continue;

@@ -18,6 +18,9 @@ struct ReportedQuantity {
   /// Digits after the point.
   int digits = 4;
   bool is_higher_better = false;
+  /// Whether an epoch can be the best one by it: not where it grows with every epoch, or is neither good nor
+  /// bad.
+  bool has_best = true;
   /// Spans orders of magnitude: drawn on a logarithmic axis.
   bool is_log = false;
   /// Measured by --metrics to say something about generalisation.
@@ -47,7 +50,7 @@ std::optional<std::string> statistics_of(const Json& record, const std::string& 
 
 /// The value at the end of training; the gaps over all samples, whether they were measured or not.
 std::optional<double> final_value(const StoredRun& run, const std::string& name);
-/// The best value of all epochs.
+/// The best value of all epochs; nothing where a quantity has none.
 std::optional<double> best_value(const StoredRun& run, const ReportedQuantity& quantity);
 
 }  // namespace batchplus

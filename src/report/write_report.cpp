@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "report/at_loss.h"
+#include "report/content.h"
 #include "report/figures.h"
 #include "report/mixed_inputs.h"
-#include "report/page.h"
 #include "report/report_directory.h"
 #include "report/result_tables.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -42,66 +41,6 @@ void require_a_finished_run(const Comparison& comparison) {
   throw Error("no run has finished",
               {where, join(seen, "; "),
                is_sweep ? "run the sweep first" : "wait for it, or go on with it by {resume}"});
-}
-
-/// Every key of provenance.json with the different values that runs have, in order of appearance.
-std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance(
-    const Comparison& comparison) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> all;
-  for (const ComparedCell& cell : comparison.cells) {
-    for (const ComparedRun& run : cell.runs) {
-      if (!run.record) continue;
-      for (const auto& item : run.record->provenance.items()) {
-        const std::string key = item.key();
-        if (key == kInputs) continue;  // digests say nothing to a reader
-        const Json& value = item.value();
-        const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-        auto row =
-            std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == key; });
-        if (row == all.end()) row = all.insert(all.end(), {key, {}});
-        auto& values = row->second;
-        if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
-      }
-    }
-  }
-  // Of the moments when runs started the first and the last are enough.
-  for (auto& [key, values] : all) {
-    if (key != "started" || values.size() < 2) continue;
-    std::sort(values.begin(), values.end());
-    values = {fmt::format("{} to {}", values.front(), values.back())};
-  }
-  return all;
-}
-
-/// Each quantity at equal training loss, and what it took to get there.
-std::vector<Table> make_at_loss_tables(const Comparison& comparison) {
-  std::vector<Table> tables;
-  if (comparison.options.at_loss.empty()) return tables;
-  require_evaluated_train_loss(comparison);
-  std::vector<std::string> names = comparison.options.tables;
-  if (std::find(names.begin(), names.end(), kEvaluations) == names.end()) names.emplace_back(kEvaluations);
-  for (const std::string& name : names) {
-    const ReportedQuantity quantity = find_measured_quantity(comparison, name, "tables");
-    tables.push_back(at_loss_table(comparison, quantity));
-    tables.push_back(at_loss_paired_table(comparison, quantity));
-  }
-  return tables;
-}
-
-std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
-  std::vector<Table> tables;
-  for (const std::string& name : comparison.options.tables) {
-    const ReportedQuantity quantity = find_measured_quantity(comparison, name, "tables");
-    const bool is_main = name == comparison.options.tables.front();
-    tables.push_back(result_table(comparison, quantity, RunValue::kFinal));
-    if (is_main) tables.push_back(result_table(comparison, quantity, RunValue::kBest));
-    tables.push_back(paired_table(comparison, quantity));
-    if (is_main) tables.push_back(cell_table(comparison, quantity));
-  }
-  for (Table& table : make_at_loss_tables(comparison)) tables.push_back(std::move(table));
-  if (!outcomes.empty()) tables.push_back(choice_table(comparison, outcomes));
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
-  return tables;
 }
 
 std::string make_markdown(const ReportContent& content, const std::vector<std::string>& figures) {
@@ -214,19 +153,11 @@ WrittenReport write_report(Comparison comparison, const fs::path& directory, boo
   leave_out_mixed_inputs(comparison);
   note_mixed_inputs(comparison);
   require_a_finished_run(comparison);
-  ReportContent content;
-  // Runs that were tried and not chosen say as much about metrics and gaps as the others.
-  content.gaps = compare_metrics_with_gaps(comparison);
-  const std::vector<ChoiceOutcome> outcomes = settle_choices(comparison);
-  content.tables = make_tables(comparison, outcomes);
-  content.panels = make_panels(comparison);
-  content.provenance = collect_provenance(comparison);
-  content.made = utc_timestamp();
+  ReportContent content = make_content(std::move(comparison));
   ReportDirectory place(directory);
   const bool keeps_figures = !has_figures && place.has_earlier(kFigures);
-  if (keeps_figures) comparison.notes.emplace_back("figures/ has those of an earlier report");
+  if (keeps_figures) content.comparison.notes.emplace_back("figures/ has those of an earlier report");
   content.has_figure_files = has_figures || keeps_figures;
-  content.comparison = std::move(comparison);
   const Comparison& settled = content.comparison;
 
   ReportFiles files = table_files(content);

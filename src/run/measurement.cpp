@@ -54,16 +54,16 @@ const OwnFiles kOwnFiles = {.kind = "measurement",
                             .keys = {"notes", "seconds"},
                             .others = {kSampleTable, kLayerTable}};
 
-/// An earlier measurement's tables do not stay beside this one.
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
                  const SampleGradientNorms* norms) {
-  write_file_atomically(folder / kNumbers, result.json.dump(1) + "\n");
-  for (const char* table : {kSampleTable, kLayerTable}) std::filesystem::remove(folder / table);
-  if (norms == nullptr) return;
-  write_file_atomically(folder / kSampleTable, sample_table(*norms));
-  std::string layers = "layer,mean_squared_gradient_norm\n";
-  for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
-  write_file_atomically(folder / kLayerTable, layers);
+  std::map<std::string, std::string> tables;
+  if (norms != nullptr) {
+    tables[kSampleTable] = sample_table(*norms);
+    std::string& layers = tables[kLayerTable];
+    layers = "layer,mean_squared_gradient_norm\n";
+    for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
+  }
+  write_own_files(kOwnFiles, folder, result.json, tables);
 }
 
 /// A run is measured on the samples that it was trained and tested on, unless others were asked for. Notes

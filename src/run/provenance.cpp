@@ -3,26 +3,13 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
-#include <fstream>
-
 #include "kernels/processor.h"
 #include "kernels/revision.h"
-#include "run/version.h"
 #include "util/clock.h"
+#include "util/processor_name.h"
+#include "util/version.h"
 
 namespace batchplus {
-namespace {
-
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(info, line)) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
-}  // namespace
 
 bool gives_portable_bits(const RunPlan& plan, const RunEnvironment& environment) {
   const Sharing& sharing = environment.sharing;

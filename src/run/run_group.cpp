@@ -7,8 +7,8 @@
 #include "config/input_choice.h"
 #include "kernels/processor.h"
 #include "kernels/revision.h"
-#include "run/version.h"
 #include "util/error.h"
+#include "util/version.h"
 
 namespace batchplus {
 namespace {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "store/lost_status.h"
+#include "store/status_text.h"
+#include "store/sweep_directory.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -17,6 +20,7 @@ constexpr const char* kFormatVersion = "format_version";
 constexpr const char* kUpdated = "updated";
 constexpr const char* kConfigChecksum = "config_sha256";
 constexpr const char* kDamagedHint = "the file is damaged; restore it or remove the run";
+constexpr const char* kLostHint = "restore it or remove the run";
 
 Json parse_json(const std::string& text, const std::string& where) {
   try {
@@ -66,6 +70,10 @@ void RunWriter::begin(const std::string& config_toml, const Json& provenance, Le
   if (layout_.holds_run() || has_leftover) {
     throw Error("the directory already holds a run",
                 {"out", layout_.root.string(), "name another directory, or go on with this run by {resume}"});
+  }
+  if (fs::exists(SweepDirectory{layout_.root}.description())) {
+    throw Error("the directory is that of a sweep",
+                {"out", layout_.root.string(), "name another directory: the runs of a sweep are in 'runs'"});
   }
   // A run that cannot write one of its files does not begin with the others.
   for (const fs::path& file : layout_.files()) require_replaceable(file, "");
@@ -142,7 +150,13 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
 
 Json read_status(const RunLayout& layout) {
   const std::string where = layout.status().string();
-  Json status = parse_json(read_file(layout.status()), where);
+  if (!fs::exists(layout.status()) && (layout.holds_run() || has_lost_status(layout)))
+    throw Error("it is missing", {where, "", kLostHint});
+  return parse_status(read_file(layout.status()), where);
+}
+
+Json parse_status(const std::string& text, const std::string& where) {
+  Json status = parse_json(text, where);
   const bool is_status = status.is_object() && status.contains("status") && status["status"].is_string() &&
                          status.contains(kFormatVersion) && status[kFormatVersion].is_number_integer();
   if (!is_status) throw Error("not the status of a run", {where, "", kDamagedHint});
@@ -169,8 +183,12 @@ Json result_of(Json status) {
 std::string read_config(const RunLayout& layout) {
   const Json status = read_status(layout);
   std::string config = read_file(layout.config());
-  require_checksum(status, kConfigChecksum, sha256_hex(config), layout.config());
+  require_config_of(status, config, layout.config());
   return config;
+}
+
+void require_config_of(const Json& status, const std::string& config_toml, const fs::path& path) {
+  require_checksum(status, kConfigChecksum, sha256_hex(config_toml), path);
 }
 
 bool has_records(const RunLayout& layout) {
@@ -182,7 +200,7 @@ bool has_records(const RunLayout& layout) {
 std::string read_records(const RunLayout& layout, const Json& status) {
   const bool is_there = fs::exists(layout.metrics());
   if (!is_there && should_have_records(status))
-    throw Error("it is missing", {layout.metrics().string(), "", "restore it or remove the run"});
+    throw Error("it is missing", {layout.metrics().string(), "", kLostHint});
   std::string records = is_there ? read_file(layout.metrics()) : "";
   require_checksum(status, kMetricsChecksum, sha256_hex(records), layout.metrics());
   return records;
@@ -190,7 +208,7 @@ std::string read_records(const RunLayout& layout, const Json& status) {
 
 Json read_provenance(const RunLayout& layout, const Json& status) {
   if (!fs::exists(layout.provenance()))
-    throw Error("it is missing", {layout.provenance().string(), "", "restore it or remove the run"});
+    throw Error("it is missing", {layout.provenance().string(), "", kLostHint});
   const std::string text = read_file(layout.provenance());
   Json provenance = parse_json(text, layout.provenance().string());
   if (!provenance.is_object())
@@ -204,7 +222,7 @@ StoredRun read_run(const fs::path& root) {
   StoredRun run;
   run.status = read_status(layout);
   run.config_toml = read_file(layout.config());
-  require_checksum(run.status, kConfigChecksum, sha256_hex(run.config_toml), layout.config());
+  require_config_of(run.status, run.config_toml, layout.config());
   run.provenance = read_provenance(layout, run.status);
   const std::string metrics = read_records(layout, run.status);
   int line_number = 0;

@@ -33,31 +33,63 @@ ConfigValues expected_config(const PlannedRun& row) {
   return values;
 }
 
-/// Whether one of the two sweeps has all runs of the other, as figures have that are drawn of a table's runs.
-bool shares_runs(const Json& description, const Sweep& sweep) {
-  std::set<std::string> theirs;
-  std::set<std::string> ours;
+/// The ids of a sweep's runs, by its description.
+std::set<std::string> ids_of(const Json& description) {
+  std::set<std::string> ids;
   for (const Json& run : description.value("runs", Json::array())) {
-    if (run.is_object() && run.contains("id") && run["id"].is_string()) theirs.insert(run["id"]);
+    if (run.is_object() && run.contains("id") && run["id"].is_string()) ids.insert(run["id"]);
   }
-  for (const PlannedRun& row : sweep.planned) ours.insert(row.run.id);
+  return ids;
+}
+
+/// Whether one of the two sweeps has all runs of the other, as figures have that are drawn of a table's runs.
+bool shares_runs(const std::set<std::string>& theirs, const std::set<std::string>& ours) {
   return std::includes(theirs.begin(), theirs.end(), ours.begin(), ours.end()) ||
          std::includes(ours.begin(), ours.end(), theirs.begin(), theirs.end());
 }
 
-/// sweep.json is written anew, unless it is of something else or of other runs. A damaged one of a sweep has
-/// its runs beside it.
+/// Whether a sweep of this name that was described here is not this one: a spec in another folder, or one
+/// that was changed all over. Of its runs, which have begun, this one has none.
+bool is_namesake(const std::set<std::string>& theirs, const std::set<std::string>& ours,
+                 const SweepDirectory& directory) {
+  const auto is_begun = [&](const std::string& id) { return RunLayout{directory.run(id)}.holds_run(); };
+  const auto is_ours = [&](const std::string& id) { return ours.contains(id); };
+  return std::none_of(theirs.begin(), theirs.end(), is_ours) &&
+         std::any_of(theirs.begin(), theirs.end(), is_begun);
+}
+
+/// A sweep's description replaces no other's.
+void require_same_sweep(const Sweep& sweep, const Json& description, const std::string& name) {
+  const SweepDirectory& directory = sweep.directory;
+  const std::set<std::string> theirs = ids_of(description);
+  std::set<std::string> ours;
+  for (const PlannedRun& row : sweep.planned) ours.insert(row.run.id);
+  const bool is_same =
+      name == sweep.spec.name ? !is_namesake(theirs, ours, directory) : shares_runs(theirs, ours);
+  if (is_same) return;
+  throw Error(
+      name == sweep.spec.name ? "the directory holds another sweep of this name, which has none of these runs"
+                              : "the directory holds the sweep of another spec",
+      {"out", fmt::format("{}: {}", directory.root.string(), name),
+       fmt::format("name another directory by {{out}}; if the spec was {}, remove {}",
+                   name == sweep.spec.name ? "changed" : "renamed", directory.description().string())});
+}
+
+/// sweep.json is written anew, unless it is of something else or of other runs, and not into the directory of
+/// a run. A damaged one of a sweep has its runs beside it.
 void require_own_description(const Sweep& sweep) {
   const SweepDirectory& directory = sweep.directory;
   const std::filesystem::path path = directory.description();
-  if (!std::filesystem::exists(path)) return;
+  if (!std::filesystem::exists(path)) {
+    if (!RunLayout{directory.root}.holds_run()) return;
+    throw Error("the directory holds a run",
+                {"out", directory.root.string(), "name another directory for the sweep"});
+  }
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   const Json found = json.is_object() ? json.value("name", Json()) : Json();
   if (std::filesystem::exists(directory.root / "runs")) {
-    if (!found.is_string() || found == sweep.spec.name || shares_runs(json, sweep)) return;
-    throw Error("the directory holds the sweep of another spec",
-                {"out", fmt::format("{}: {}", directory.root.string(), found.get<std::string>()),
-                 fmt::format("name another directory; if the spec was renamed, remove {}", path.string())});
+    if (found.is_string()) require_same_sweep(sweep, json, found);
+    return;
   }
   if (json.is_object() && json.contains("runs") && json.contains("axes")) return;
   throw Error("the file is not the description of a sweep",

@@ -160,6 +160,7 @@ TEST(Spec, ShowsTheValueThatIsOutOfRangeAndWantsNames) {
   refuse("epochs_times = 1.5", "epochs_times = nan", "nan");
   refuse("epochs_times = 1.5", "epochs_times = inf", "inf");
   refuse("[published]", "[report]\nsmooth = 0\n[published]", "0");
+  refuse("[published]", "[report]\nsmooth = 4\n[published]", "4");
   refuse("label = \"NAG\"", "label = \"\"", "\"\"");
   refuse("name = \"method\"", "name = \" \"", "\" \"");
 }
@@ -207,7 +208,7 @@ TEST(Spec, SaysWhatItsReportShows) {
                {"did you mean 'seconds'?"});
   expect_error([] { parse_spec(kSpec + "[report]\ncurve = []\n", "s.toml"); }, {"did you mean 'curves'?"});
   expect_error([] { parse_spec(kSpec + "[report]\ncurves = 3\n", "s.toml"); }, {"wrong type", "curves"});
-  expect_error([] { parse_spec(kSpec + "[report]\nsmooth = 0\n", "s.toml"); }, {"one or more"});
+  expect_error([] { parse_spec(kSpec + "[report]\nsmooth = 0\n", "s.toml"); }, {"an odd number"});
 }
 
 // A spec may come from anywhere: it does not say where to write.

@@ -86,5 +86,21 @@ TEST(BufferSnapshot, PutsRunningStatisticsBack) {
   EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 0);
 }
 
+TEST(GradientTarget, TellsOfAGradientWhenAnotherIsAskedFor) {
+  torch::nn::Linear layer(3, 2);  // 6 weights, then 2 biases
+  const FlatParameters parameters(*layer);
+  const torch::Tensor gradient = torch::zeros_like(parameters.values());
+  std::vector<std::pair<int64_t, int64_t>> told;
+  const GradientTarget target(parameters, gradient,
+                              [&](int64_t offset, int64_t count) { told.emplace_back(offset, count); });
+  GradientTarget::tensor_for(layer->bias).fill_(1);
+  EXPECT_TRUE(told.empty()) << "it may not be written yet";
+  GradientTarget::tensor_for(layer->bias);
+  EXPECT_TRUE(told.empty()) << "a second gradient of the same parameter may still be added to it";
+  GradientTarget::tensor_for(layer->weight).fill_(2);
+  EXPECT_EQ(told, (std::vector<std::pair<int64_t, int64_t>>{{6, 2}}));
+  EXPECT_TRUE(gradient.equal(torch::tensor({2, 2, 2, 2, 2, 2, 1, 1}).to(torch::kFloat32)));
+}
+
 }  // namespace
 }  // namespace batchplus

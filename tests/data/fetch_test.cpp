@@ -176,7 +176,7 @@ TEST(Fetch, LeavesAnIncompleteFolderAlone) {
   make_directories(scratch / "cifar-100-binary");
   write_file_atomically(scratch / "cifar-100-binary" / "train.bin", "precious");
   expect_error([&] { fetch_dataset(small_dataset("http://nowhere.invalid"), scratch.path(), quick()); },
-               {"in the way", "cifar-100-binary"});
+               {"cifar100 is not complete", "cifar-100-binary"});
   EXPECT_EQ(read_file(scratch / "cifar-100-binary" / "train.bin"), "precious");
 }
 

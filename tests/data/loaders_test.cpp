@@ -60,6 +60,11 @@ TEST(Cifar100, ReadsTheFolderAndTheArchiveAlike) {
                                 {"cifar-100-binary/train.bin", cifar100_records(120)}}));
   const DatasetInfo info = find_dataset("cifar100");
   EXPECT_TRUE(locate(info, archive.path())->is_archive);
+  const Scratch part;
+  fs::copy_file(archive / "cifar-100-binary.tar.gz", part / "cifar-100-binary.tar.gz");
+  make_directories(part / "cifar-100-binary");
+  write_file_atomically(part / "cifar-100-binary" / "train.bin", cifar100_records(120));
+  expect_error([&] { locate(info, part.path()); }, {"cifar100 is not complete", "test.bin is missing"});
   const Dataset a = load_dataset(info, folder.path());
   const Dataset b = load_dataset(info, archive.path());
   EXPECT_EQ(a.train.size(), 120);
@@ -86,6 +91,35 @@ TEST(FashionMnist, IsTheOfficialOneWhereDebianPutsIt) {
   const torch::Tensor pixels = dataset.train.images.to(torch::kFloat64) / 255;
   EXPECT_NEAR(pixels.mean().item<double>(), info.normalization.mean[0], 5e-5);  // four digits are given
   EXPECT_NEAR(pixels.std().item<double>(), info.normalization.std[0], 5e-5);
+}
+
+TEST(FashionMnist, IsNotTakenFromDebianWhereAPartOfItIsInTheDataDirectory) {
+  const DatasetInfo info = find_dataset("fashion-mnist");
+  const auto expect_incomplete = [&](const fs::path& directory) {
+    expect_error([&] { load_dataset(info, directory); },
+                 {"copy of fashion-mnist is not complete", "t10k-labels-idx1-ubyte is missing"});
+  };
+  const Scratch folder;
+  const Scratch beside;
+  make_directories(folder / "fashion-mnist");
+  for (const std::string name :
+       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte"}) {
+    write_file_atomically(folder / "fashion-mnist" / name, "x");
+    write_file_atomically(beside / name, "x");
+  }
+  expect_incomplete(folder.path());
+  expect_incomplete(beside.path());
+  fs::create_symlink("nowhere", folder / "fashion-mnist" / "t10k-labels-idx1-ubyte");
+  expect_incomplete(folder.path());
+  const Scratch links;
+  for (const std::string& name : info.files) fs::create_symlink("nowhere", links / name);
+  expect_error([&] { load_dataset(info, links.path()); }, {"not complete", "train-images-idx3-ubyte"});
+}
+
+TEST(FashionMnist, IsNotTakenForMnist) {
+  const fs::path installed = find_dataset("fashion-mnist").system_folder;
+  expect_error([&] { load_dataset(find_dataset("mnist"), installed); },
+               {"that of fashion-mnist, not of mnist", "train-images-idx3-ubyte"});
 }
 
 TEST(Synthetic, IsAlwaysTheSameAndHasAllClasses) {

@@ -65,6 +65,42 @@ TEST(Group, FastSumsRepeatThemselves) {
   EXPECT_EQ(result_of(batchplus(options))["weights_sha256"], first["weights_sha256"]);
 }
 
+// Over sockets gradients are on their way during the backward pass, in memory they are added up after it.
+// With snapshots, whose gradients are computed again.
+TEST(Group, FastHasTheSameBitsOverSocketsAndInMemory) {
+  if (!machine_has("avx2", result_of(batchplus(kTraining))["has_portable_bits"])) return;
+  for (const char* network : {"resnet20", "vgg11", "mlp"}) {
+    for (const char* processes : {"2", "3", "4"}) {
+      const auto options = with_options(kTraining, {"--model",
+                                                    network,
+                                                    "--processes",
+                                                    processes,
+                                                    "--reduction",
+                                                    "fast",
+                                                    "--method",
+                                                    "bp-svrg",
+                                                    "--train-limit",
+                                                    "24",
+                                                    "--test-limit",
+                                                    "8",
+                                                    "--inner-batch",
+                                                    "8",
+                                                    "--outer-batch",
+                                                    "24",
+                                                    "--epochs",
+                                                    "1",
+                                                    "--snapshot-gradients",
+                                                    "recompute"});
+      std::vector<std::string> weights;
+      for (const char* links : {"memory", "sockets"}) {
+        const Environment chosen("BATCHPLUS_LINKS", links);
+        weights.push_back(result_of(batchplus(options))["weights_sha256"]);
+      }
+      EXPECT_EQ(weights[0], weights[1]) << network << " by " << processes;
+    }
+  }
+}
+
 // The bits of a run are those of all its processes, and not of the last one alone.
 TEST(Group, BitsThatAreNotPortableStaySoWhoeverGoesOn) {
   if (!machine_has("avx2", result_of(batchplus(kTraining))["has_portable_bits"])) return;

@@ -21,9 +21,8 @@ using testing::result_of;
 using testing::Scratch;
 
 /// The program, run from `directory`.
-ProcessResult batchplus_in(const fs::path& directory, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
-  return run_process(arguments, directory);
+ProcessResult batchplus_in(const fs::path& directory, const std::vector<std::string>& arguments) {
+  return run_process(testing::program(arguments), directory);
 }
 
 /// Two classes of pictures, dark and bright ones.
@@ -75,6 +74,34 @@ TEST(Places, AReportOfSeveralRunsReplacesNothingUnasked) {
 
   EXPECT_EQ(batchplus_in(scratch.path(), {"report", "1", "2", "--out", "other"}).exit_code, 0);
   EXPECT_TRUE(fs::exists(scratch / "other" / "index.html"));
+}
+
+TEST(Places, APictureOfSamplesReplacesItsOwnKindAlone) {
+  const Scratch scratch;
+  write_pictures(scratch / "pictures");
+  const auto show = [&](const std::string& out) {
+    return batchplus_in(scratch.path(), {"data", "show", "folder:pictures", "--out", out, "--quiet"});
+  };
+  EXPECT_EQ(show("grid.png").exit_code, 0);
+  EXPECT_EQ(show("grid.png").exit_code, 0) << "drawn again";
+  const std::string own = read_file(scratch / "pictures/train/dark/0.png");
+  const ProcessResult refused = show("pictures/train/dark/0.png");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("no picture of samples"));
+  EXPECT_EQ(read_file(scratch / "pictures/train/dark/0.png"), own);
+}
+
+TEST(Places, APartOfADatasetIsNotMadeGoodByAnotherCopy) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "train-images-idx3-ubyte", "x");
+  const ProcessResult train = batchplus_in(
+      scratch.path(), {"train", "--dataset", "fashion-mnist", "--data-dir", ".", "--epochs", "1", "--quiet"});
+  EXPECT_EQ(train.exit_code, 2) << train.output;
+  EXPECT_THAT(train.output, HasSubstr("t10k-labels-idx1-ubyte are missing"));
+  const ProcessResult verify =
+      batchplus_in(scratch.path(), {"data", "verify", "fashion-mnist", "--data-dir", "."});
+  EXPECT_EQ(verify.exit_code, 2);
+  EXPECT_THAT(verify.output, HasSubstr("fashion-mnist: incomplete"));
 }
 
 TEST(Places, WithoutAHomeDatasetsAreNotPutIntoTheWorkingDirectory) {

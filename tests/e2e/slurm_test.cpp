@@ -30,9 +30,12 @@ struct Task {
   std::string job;
 };
 
+/// What can be read of a file: a process may end while its files are read.
 std::string text_of(const fs::path& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // an error ends it, and throws nothing
+  return text.str();
 }
 
 /// Processes are seen from outside of the cluster, whose nodes are within this machine. They may end

@@ -213,6 +213,16 @@ TEST(Sweep, RunsOneIndexAndSaysWhatFailed) {
   EXPECT_EQ(one.exit_code, 0) << one.output;
   EXPECT_THAT(one.output, HasSubstr("BP-SVRG, seed 2: done"));
   EXPECT_EQ(weights_of(scratch / "s").size(), 1);
+  // Done now or before, it is one JSON object.
+  for (const char* index : {"4", "4", "3"}) {
+    const json run = result_of(batchplus(
+        {"sweep", spec, "--out", scratch / "s", "--index", index, "--threads", "1", "--quiet", "--json"}));
+    EXPECT_EQ(run["status"], "done");
+    EXPECT_EQ(run["index"], std::stoi(index));
+    const fs::path directory = scratch / "s" / "runs" / run["id"].get<std::string>();
+    EXPECT_EQ(run["directory"], directory.string());
+    EXPECT_EQ(run["weights_sha256"], json::parse(read_file(directory / "status.json"))["weights_sha256"]);
+  }
   EXPECT_EQ(batchplus({"sweep", spec, "--out", scratch / "s", "--index", "6"}).exit_code, 2);
   // Cells would be called what they are not.
   const ProcessResult set = batchplus({"sweep", spec, "--set", "method=nag", "--dry-run"});
@@ -325,6 +335,50 @@ TEST(Sweep, OfAnotherSpecNeedsADirectoryOfItsOwn) {
   EXPECT_EQ(json::parse(read_file(scratch / "s" / "sweep.json"))["name"], "other");
   EXPECT_EQ(sweep(spec).exit_code, 0) << "and the other way round";
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+}
+
+// As of two folders, or of one spec before and after: the directory is the same unless another one is named.
+TEST(Sweep, OfANamesakeNeedsADirectoryOfItsOwn) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  const auto sweep = [&](const std::string& setting) {
+    return batchplus({"sweep", spec, "--out", scratch / "s", "--index", "0", "--quiet", "--set", setting});
+  };
+  EXPECT_EQ(sweep("epochs=1").exit_code, 0);
+  const std::string before = read_file(scratch / "s" / "sweep.json");
+  const ProcessResult refused = sweep("epochs=2");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("another sweep of this name, which has none of these runs"));
+  EXPECT_THAT(refused.output, HasSubstr("name another directory by --out"));
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), before);
+}
+
+TEST(Sweep, AndARunHaveDirectoriesOfTheirOwn) {
+  const Scratch scratch;
+  const std::string spec = write_spec(scratch);
+  const std::vector<std::string> run = {"--out", scratch / "s", "--quiet"};
+  const std::vector<std::string> train = with_options(
+      {"train", "--model", "mlp", "--train-limit", "64", "--inner-batch", "32", "--epochs", "1"}, run);
+  const std::vector<std::string> sweep =
+      with_options({"sweep", spec, "--index", "0", "--set", "epochs=1"}, run);
+  ASSERT_EQ(batchplus(train).exit_code, 0);
+  const ProcessResult beside_run = batchplus(sweep);
+  EXPECT_EQ(beside_run.exit_code, 2);
+  EXPECT_THAT(beside_run.output, HasSubstr("the directory holds a run"));
+
+  fs::rename(scratch / "s", scratch / "run");
+  ASSERT_EQ(batchplus(sweep).exit_code, 0);
+  const ProcessResult beside_sweep = batchplus(train);
+  EXPECT_EQ(beside_sweep.exit_code, 2);
+  EXPECT_THAT(beside_sweep.output, HasSubstr("the directory is that of a sweep"));
+
+  // One that is there all the same hides none of the sweep's runs from a check.
+  for (const auto& entry : fs::directory_iterator(scratch / "run"))
+    fs::copy(entry.path(), scratch / "s" / entry.path().filename(), fs::copy_options::overwrite_existing);
+  const auto checked = json::parse(batchplus({"check", scratch / "s", "--json"}).output);
+  std::map<std::string, int> statuses;
+  for (const json& row : checked) ++statuses[row["status"]];
+  EXPECT_EQ(statuses, (std::map<std::string, int>{{"sweep", 1}, {"done", 2}}));
 }
 
 TEST(Sweep, ReplacesNoScriptForSlurmButItsOwn) {

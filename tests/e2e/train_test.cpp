@@ -87,6 +87,21 @@ TEST(Train, ReadsItsOwnWeightsAndContinuesFromThem) {
   EXPECT_EQ(loaded["test_loss"], saved["test_loss"]);
 }
 
+// A run directory may come from anywhere, so what it says about other places is not followed; that is said.
+TEST(Train, ResumingSaysThatWeightsWereAskedForElsewhere) {
+  const Scratch scratch;
+  const std::string run = (scratch / "run").string();
+  const std::string weights = (scratch / "w.pt").string();
+  result_of(train({"--out", run, "--save-weights", weights}));
+  fs::remove(weights);
+  const ProcessResult silent = batchplus({"train", "--resume", "--out", run, "--save-weights", weights});
+  EXPECT_EQ(silent.exit_code, 0);
+  EXPECT_THAT(silent.output, ::testing::Not(HasSubstr("note: the run began with --save-weights")));
+  const ProcessResult told = batchplus({"train", "--resume", "--out", run});
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_THAT(told.output, HasSubstr("note: the run began with --save-weights " + weights));
+}
+
 TEST(Train, WritesARunDirectoryAndRefusesToOverwriteIt) {
   const Scratch scratch;
   const fs::path run = scratch / "runs" / "first";

@@ -21,6 +21,21 @@ TEST(Png, RoundTrips) {
   EXPECT_EQ(read.pixels, image.pixels);
 }
 
+TEST(Png, KnowsItsOwnFilesAgainUntilTheyAreChanged) {
+  const std::string plain = encode_png({2, 1, {1, 2, 3, 4, 5, 6}});
+  const std::string own = sign_png(plain);
+  EXPECT_TRUE(has_signature(own));
+  EXPECT_EQ(decode_png(own, "x").pixels, decode_png(plain, "x").pixels);
+  EXPECT_FALSE(has_signature(plain));
+  EXPECT_FALSE(has_signature(""));
+  EXPECT_FALSE(has_signature(read_file(fixture("picture_40x48.png"))));
+  for (size_t i = 0; i < own.size(); ++i) {
+    std::string changed = own;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    EXPECT_FALSE(has_signature(changed)) << i;
+  }
+}
+
 // Pillow's file; make_images.py sets red to 6 x and green to 5 y.
 TEST(Png, ReadsAnotherProgramsFile) {
   const RgbImage image = decode_png(read_file(fixture("picture_40x48.png")), "x");
@@ -29,6 +44,19 @@ TEST(Png, ReadsAnotherProgramsFile) {
   const uint8_t* pixel = image.pixels.data() + 3 * (7 * 40 + 11);
   EXPECT_EQ(pixel[0], 66);
   EXPECT_EQ(pixel[1], 35);
+}
+
+// Pixels are data: 16 bits are no linear light, and a tag for the gamma of a screen does not change them.
+TEST(Png, ReadsPixelValuesWhateverTheirDepthAndTags) {
+  const std::vector<uint8_t> grey(6, 77);
+  EXPECT_EQ(decode_png(read_file(fixture("grey77_16bit.png")), "x").pixels, grey);
+  EXPECT_EQ(decode_png(read_file(fixture("grey77_linear.png")), "x").pixels, grey);
+}
+
+// 100 * 128 / 255 = 50.2, 200 * 51 / 255 = 40.
+TEST(Png, LaysPixelValuesOverBlack) {
+  EXPECT_EQ(decode_png(read_file(fixture("opacity.png")), "x").pixels,
+            (std::vector<uint8_t>{50, 50, 50, 40, 40, 40}));
 }
 
 TEST(Png, RefusesDamagedFilesAndNamesThem) {

@@ -1,5 +1,5 @@
-#include "checkpoint/checkpoint_file.h"
 #include "fuzz/fuzz.h"
+#include "store/checkpoint_file.h"
 #include "util/error.h"
 #include "util/json.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "group/background_sums.h"
 #include "support/expect_error.h"
 #include "support/ranks.h"
 
@@ -20,9 +21,9 @@ std::vector<float> numbers_of(int rank, size_t count) {
   return numbers;
 }
 
-// Few numbers and many take two ways.
+// Few numbers and many take two ways, and more are cut into pieces.
 class SumsOf : public ::testing::TestWithParam<size_t> {};
-INSTANTIATE_TEST_SUITE_P(Group, SumsOf, ::testing::Values(1, 1000, 10001));
+INSTANTIATE_TEST_SUITE_P(Group, SumsOf, ::testing::Values(1, 1000, 10001, 200003));
 
 TEST_P(SumsOf, APowerOfTwoOfRanksAreATree) {
   const size_t count = GetParam();
@@ -49,6 +50,40 @@ TEST_P(SumsOf, OtherNumbersOfRanksAreAddedOneByOne) {
       for (size_t i = 0; i < count; ++i) expected[i] += numbers[i] / 3.0;
     }
     EXPECT_EQ(values, expected);
+  });
+}
+
+TEST(BackgroundSums, AreThoseOfTheGroupWhileItMeets) {
+  for (const int size : {2, 3, 4}) {
+    run_ranks(size, [](Group& group) {
+      std::vector<std::vector<float>> values;
+      std::vector<std::vector<float>> expected;
+      for (const size_t count : {1, 20000, 5, 9000}) {
+        values.push_back(numbers_of(group.rank(), count));
+        expected.push_back(values.back());
+        group.sum(expected.back().data(), static_cast<int64_t>(count));
+      }
+      BackgroundSums sums(*group.companion());
+      for (std::vector<float>& each : values) {
+        sums.begin(each.data(), static_cast<int64_t>(each.size()));
+        double meeting = group.rank();
+        group.sum(&meeting, 1);
+        EXPECT_EQ(meeting, group.size() * (group.size() - 1) / 2);
+      }
+      sums.finish();
+      EXPECT_EQ(values, expected);
+    });
+  }
+}
+
+TEST(BackgroundSums, ALostRankIsNamedWhenTheyAreFinished) {
+  run_ranks(2, [](Group& group) {
+    if (group.rank() == 1) return;
+    std::vector<float> values(1000, 1);
+    BackgroundSums sums(*group.companion());
+    sums.begin(values.data(), 1000);
+    sums.begin(values.data(), 1000);
+    expect_error([&] { sums.finish(); }, {"lost rank 1"});
   });
 }
 

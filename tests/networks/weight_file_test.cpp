@@ -70,6 +70,24 @@ TEST(ReadWeights, RebuildsViewsOfALargerStorage) {
   EXPECT_EQ(find(state, "scalar").item<float>(), 2.5F);
 }
 
+TEST(ReadWeights, TurnsTheBytesOfABigEndianFileRound) {
+  const StateDict plain = read_weights(fixture("smallcnn_plain.pt"));
+  const StateDict turned = read_weights(fixture("smallcnn_big_endian.pt"));
+  ASSERT_EQ(turned.size(), plain.size());
+  for (const auto& [name, tensor] : plain) EXPECT_TRUE(find(turned, name).equal(tensor)) << name;
+  expect_error([] { read_weights(fixture("smallcnn_odd_endian.pt")); }, {"byte order", "middle"});
+}
+
+TEST(ReadWeights, MindsTheNegativeBitAndRefusesTheConjugateOne) {
+  const StateDictFile file = read_weight_file(fixture("flagged.pt"));
+  EXPECT_EQ(file.unknown.at("conjugate"), "torch._utils._rebuild_tensor_v2 with metadata");
+  const StateDict state = to_tensors(file);
+  const torch::Tensor base = torch::arange(24, torch::kFloat32).view({4, 6});
+  EXPECT_TRUE(find(state, "negated").equal(-base.slice(0, 1, 3).slice(1, 0, 6, 2)));
+  EXPECT_TRUE(find(state, "without").equal(base[0]));
+  EXPECT_TRUE(find(state, "plain").equal(base[0]));
+}
+
 // As torch.tensor(2.5).expand(2, 3) is saved: a single element, in strides of nothing.
 TEST(ReadWeights, RepeatsTheElementOfAnExpandedTensor) {
   const float element = 2.5F;
@@ -147,6 +165,15 @@ TEST(WriteWeights, ReadsBackTheSameBits) {
     EXPECT_TRUE(read[i].second.equal(expected[i].second));
   }
   EXPECT_EQ(weights_sha256(read), weights_sha256(expected));
+}
+
+// One walks over the file's bytes, the other over libtorch's tensors.
+TEST(WeightsSha256, OfAFileIsThatOfItsTensorsHoweverTheyLieInTheirStorages) {
+  for (const char* name :
+       {"views.pt", "flagged.pt", "smallcnn_plain.pt", "smallcnn_legacy.pth", "smallcnn_big_endian.pt"}) {
+    const std::filesystem::path path = fixture(name);
+    EXPECT_EQ(weights_sha256(read_weight_file(path)), weights_sha256(read_weights(path))) << name;
+  }
 }
 
 TEST(WeightsSha256, ChangesWithASingleBit) {

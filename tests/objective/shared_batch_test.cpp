@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/processor.h"
 #include "layers/layer.h"
 #include "networks/registry.h"
@@ -58,10 +60,12 @@ Batch random_batch(const Case& row, int64_t samples, const Model& model) {
 /// Replicas are built one after the other: they draw from libtorch's one generator.
 std::vector<std::unique_ptr<Replica>> make_replicas(const Case& row,
                                                     const std::vector<std::unique_ptr<Group>>& groups,
-                                                    SampleShare::Sums sums, SampleShare::Moments moments) {
+                                                    Sharing sharing) {
   std::vector<std::unique_ptr<Replica>> replicas;
-  for (const auto& group : groups)
-    replicas.push_back(std::make_unique<Replica>(row, Sharing{group.get(), sums, moments}));
+  for (const auto& group : groups) {
+    sharing.group = group.get();
+    replicas.push_back(std::make_unique<Replica>(row, sharing));
+  }
   return replicas;
 }
 
@@ -78,10 +82,9 @@ struct Shared {
   std::vector<double> losses;
 };
 
-Shared share_out(const Case& row, const Batch& batch, int ranks, SampleShare::Sums sums,
-                 SampleShare::Moments moments = SampleShare::Moments::kOfBatch) {
+Shared share_out(const Case& row, const Batch& batch, int ranks, const Sharing& sharing) {
   const auto groups = make_thread_groups(ranks);
-  const auto replicas = make_replicas(row, groups, sums, moments);
+  const auto replicas = make_replicas(row, groups, sharing);
   Shared shared{std::vector<torch::Tensor>(replicas.size()),
                 std::vector<std::vector<torch::Tensor>>(replicas.size()),
                 std::vector<double>(replicas.size())};
@@ -91,6 +94,11 @@ Shared share_out(const Case& row, const Batch& batch, int ranks, SampleShare::Su
     shared.losses[rank] = replicas[rank]->oracle->take_mean_loss();
   });
   return shared;
+}
+
+Shared share_out(const Case& row, const Batch& batch, int ranks, SampleShare::Sums sums,
+                 SampleShare::Moments moments = SampleShare::Moments::kOfBatch) {
+  return share_out(row, batch, ranks, {.sums = sums, .moments = moments});
 }
 
 std::vector<Case> all_cases() {
@@ -160,6 +168,47 @@ TEST(SharedBatch, FastIsAsNearToDoublePrecisionAsOneProcess) {
       }
     }
   }
+}
+
+TEST(SharedBatch, GradientsThatAreAddedUpDuringTheBackwardPassHaveTheSameBits) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  constexpr int64_t kAfterIt = std::numeric_limits<int64_t>::max();
+  for (const Case& row : all_cases()) {
+    const Batch batch = random_batch(row, 13, Replica(row, {}).model);
+    for (const int ranks : {2, 3, 4}) {
+      const auto shared = [&](int64_t early_elements) {
+        return share_out(row, batch, ranks,
+                         {.sums = SampleShare::Sums::kLater, .early_elements = early_elements});
+      };
+      const Shared expected = shared(kAfterIt);
+      // All gradients of their own, and only some.
+      for (const int64_t early_elements : {1, 300}) {
+        const Shared early = shared(early_elements);
+        for (size_t rank = 0; rank < early.gradients.size(); ++rank) {
+          EXPECT_TRUE(early.gradients[rank].equal(expected.gradients[rank]))
+              << row.network << ", " << early_elements << ", rank " << rank << " of " << ranks;
+        }
+      }
+    }
+  }
+}
+
+// An outer batch has several gradients, and computes some of them again.
+TEST(SharedBatch, ReplayedGradientsAreAddedUpDuringTheBackwardPassToo) {
+  if (!testing::machine_has("avx2", kernels::are_available())) return;
+  const Case row{"resnet20:width=4"};
+  const Batch batch = random_batch(row, 12, Replica(row, {}).model);
+  const auto groups = make_thread_groups(3);
+  const auto replicas = make_replicas(row, groups, {.sums = SampleShare::Sums::kLater, .early_elements = 1});
+  on_threads(replicas.size(), [&](size_t rank) {
+    Replica& replica = *replicas[rank];
+    const torch::Tensor first = replica.gradient(batch);
+    const torch::Tensor point = replica.parameters->values().clone();
+    const torch::Tensor again = replica.oracle->make_vector();
+    replica.oracle->replay_gradient_at(point, batch, again);
+    EXPECT_TRUE(again.equal(first));
+    EXPECT_TRUE(replica.gradient(batch).equal(first));
+  });
 }
 
 Batch share_of(const Batch& batch, int rank, int ranks) {
@@ -245,8 +294,7 @@ TEST(SharedBatch, EvaluationDoesNotDependOnTheNumberOfRanks) {
   const Evaluation expected = evaluate(alone.model, samples);
   for (const int ranks : {2, 3}) {
     const auto groups = make_thread_groups(ranks);
-    const auto replicas =
-        make_replicas(row, groups, SampleShare::Sums::kLater, SampleShare::Moments::kOfBatch);
+    const auto replicas = make_replicas(row, groups, {.sums = SampleShare::Sums::kLater});
     on_threads(replicas.size(), [&](size_t rank) {
       const Evaluation shared = evaluate(replicas[rank]->model, samples, groups[rank].get());
       EXPECT_EQ(shared.loss, expected.loss);

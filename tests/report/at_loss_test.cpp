@@ -106,7 +106,7 @@ TEST(AtLossTable, ShowsMeansOverTheSeedsThatGotThereAndNamesTheOthers) {
   EXPECT_THAT(table.note, HasSubstr("Never reached 0.25: nag seed 3; sgd seed 1; sgd seed 2; sgd seed 3."));
   EXPECT_THAT(table.note, HasSubstr("Never reached 1: nag seed 3."));
   const Table cost = at_loss_table(two.comparison, find_quantity("gradient_evaluations", ""));
-  EXPECT_EQ(cost.rows[0][2].text, "60 ± 0 (3)");
+  EXPECT_EQ(cost.rows[0][2].text, "60.0 ± 0.0 (3)");
 }
 
 // Seeds 1 and 2: 35 - 31 and 35 - 32. Of two differences 4 and 3: t = 3.5 / 0.5 = 7 with one degree of

@@ -79,6 +79,22 @@ TEST(Comparison, SaysWhenTwoValuesDidEquallyWell) {
               ElementsAre("BP-SVRG: lr 0.5 and 1.0 did equally well, and the first counts"));
 }
 
+// Of one seed a mean is higher by chance more easily than of two. A run that diverged is not missing.
+TEST(Comparison, SaysWhenValuesWereTriedWithUnequalNumbersOfSeeds) {
+  Tried tried;
+  tried.add("BP-SVRG", "0.5",
+            {{.seed = 1, .validation_accuracy = 60}, {.seed = 2, .validation_accuracy = 62}});
+  tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 65}});
+  tried.add("BP-SVRG", "2.0", {{.seed = 1, .validation_accuracy = 50}, {.seed = 2, .status = "diverged"}});
+  read_runs(tried.comparison);
+  settle_choices(tried.comparison);
+  EXPECT_EQ(tried.comparison.cells[0].choice, "1.0");
+  EXPECT_THAT(
+      tried.comparison.notes,
+      ElementsAre("BP-SVRG: lr was chosen among unequal numbers of finished runs (2 of 0.5, 1 of 1.0, "
+                  "2 of 2.0)"));
+}
+
 TEST(Comparison, AValueThatDivergedIsTakenLast) {
   Tried tried;
   tried.add("BP-SVRG", "1.0", {{.seed = 1, .validation_accuracy = 80}, {.seed = 2, .status = "diverged"}});
@@ -293,6 +309,42 @@ TEST(Arrange, LeavesDamagedRunsOutAndNamesThem) {
   fs::remove_all(scratch / "3");
   expect_error([&] { arrange_runs(find_runs({scratch.path()})); },
                {"no run can be read", "2/config.toml", "4/status.json"});
+}
+
+TEST(Arrange, NamesARunThatHasLostItsStatusAndLeavesOneThatJustBeginsAlone) {
+  const Scratch scratch;
+  for (const int64_t seed : {1, 2, 3, 4}) write_run(scratch / fmt::format("{}", seed), {.seed = seed});
+  for (const char* lost : {"2", "3", "4"}) fs::remove(scratch / lost / "status.json");
+  // A diverged run may have weights and no records.
+  fs::rename(scratch / "3" / "metrics.jsonl", scratch / "3" / "weights.pt");
+  // config.toml and provenance.json come before the first status.
+  fs::remove(scratch / "4" / "metrics.jsonl");
+  ASSERT_TRUE(fs::exists(scratch / "4" / "config.toml") && fs::exists(scratch / "4" / "provenance.json"));
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  read_runs(comparison);
+  EXPECT_EQ(comparison.cells[0].count_done(), 1U);
+  const auto note = [&](const char* run) {
+    return fmt::format("left out, because it is damaged: {} (it is missing)",
+                       (scratch / run / "status.json").string());
+  };
+  EXPECT_THAT(comparison.notes, ElementsAre(note("2"), note("3")));
+}
+
+TEST(Arrange, ADirectoryUnderSeveralNamesIsOneRun) {
+  const Scratch scratch;
+  write_run(scratch / "runs" / "b", {});
+  fs::create_directory_symlink(scratch / "runs" / "b", scratch / "runs" / "a");
+  const auto runs = find_runs({scratch / "runs", scratch / "runs" / ".." / "runs", scratch / "runs" / "a"});
+  EXPECT_THAT(runs, ElementsAre(scratch / "runs" / "b"));
+  EXPECT_TRUE(arrange_runs(runs).notes.empty());
+}
+
+TEST(Arrange, FoldersBehindLinksAreNotLookedInto) {
+  const Scratch scratch;
+  write_run(scratch / "here" / "a", {});
+  write_run(scratch / "elsewhere" / "folder" / "b", {});
+  fs::create_directory_symlink(scratch / "elsewhere", scratch / "here" / "linked");
+  EXPECT_THAT(find_runs({scratch / "here"}), ElementsAre(scratch / "here" / "a"));
 }
 
 // Whichever comes first: a damaged copy neither stands in for the whole one nor goes unnamed.

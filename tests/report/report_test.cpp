@@ -85,6 +85,22 @@ TEST(ResultTable, HoldsTheBestEpochsAgainstThePapersNumberToo) {
   EXPECT_THAT(best.note, HasSubstr("how far our mean of the best epochs is from it"));
 }
 
+// By the seconds since the beginning it would be the first epoch.
+TEST(ResultTable, WhatGrowsWithTheEpochsHasNoBestOne) {
+  Methods methods;
+  methods.comparison.options.tables = {"seconds"};
+  const WrittenReport report =
+      write_report(methods.comparison, methods.scratch / "out", /*has_figures=*/false);
+  EXPECT_THAT(report.json["tables"].dump(), Not(HasSubstr("best_seconds")));
+  const Table cells = cell_table(report.comparison, find_quantity("seconds", ""));
+  const auto best = std::find(cells.header.begin(), cells.header.end(), "best") - cells.header.begin();
+  for (const auto& row : cells.rows) EXPECT_EQ(row[static_cast<size_t>(best)].text, "-");
+  for (const char* name : {"seconds", "gradient_evaluations", "lr"}) {
+    for (const ComparedRun& run : report.comparison.cells[0].runs)
+      EXPECT_FALSE(best_value(*run.record, find_quantity(name, ""))) << name;
+  }
+}
+
 TEST(ResultTable, HoldsSecondsAgainstThePapersRunningTime) {
   Methods methods;
   read_runs(methods.comparison);
@@ -192,6 +208,19 @@ TEST(Table, IsWrittenInEveryFormat) {
   EXPECT_EQ(to_csv(table), "network & co,x|y\n<b>,1 ± 2\n");
   EXPECT_THAT(to_html(table),
               HasSubstr("<th>&lt;b&gt;</th><td class=\"number best\"><a href=\"#cell-0\">1 ± 2</a>"));
+}
+
+TEST(Report, FiguresNameTheWindowOfAMovingAverage) {
+  Methods methods;
+  methods.comparison.options.curves = {"test_accuracy"};
+  methods.comparison.options.smooth = 3;
+  const fs::path figures = methods.scratch / "out" / "figures";
+  write_report(methods.comparison, methods.scratch / "out");
+  for (const char* file : {"test_accuracy.gp", "test_accuracy.svg", "test_accuracy.tsv"})
+    EXPECT_THAT(read_file(figures / file), HasSubstr("moving average over 3 points")) << file;
+  methods.comparison.options.smooth = 1;
+  write_report(methods.comparison, methods.scratch / "out");
+  EXPECT_THAT(read_file(figures / "test_accuracy.gp"), Not(HasSubstr("moving average")));
 }
 
 TEST(Report, WritesTablesFiguresAndAPage) {

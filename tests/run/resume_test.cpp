@@ -6,12 +6,12 @@
 #include <csignal>
 #include <filesystem>
 
-#include "checkpoint/check_run.h"
 #include "checkpoint/storage.h"
 #include "config/config_toml.h"
 #include "kernels/processor.h"
 #include "methods/registry.h"
 #include "run/run.h"
+#include "store/check_run.h"
 #include "support/damage.h"
 #include "support/expect_error.h"
 #include "support/machine.h"

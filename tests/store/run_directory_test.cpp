@@ -39,6 +39,14 @@ TEST(RunDirectory, RefusesADirectoryWithARunAndLeavesItAlone) {
 }
 
 // It would stop at its first record, with three files written.
+TEST(RunDirectory, IsNotThatOfASweep) {
+  const Scratch scratch;
+  write_file_atomically(scratch / "sweep.json", "{}");
+  expect_error([&] { RunWriter(scratch.path(), "epochs = 3\n", {}); },
+               {"the directory is that of a sweep", scratch.path().string()});
+  EXPECT_FALSE(RunLayout{scratch.path()}.holds_run());
+}
+
 TEST(RunDirectory, BeginsNothingWhereOneOfItsFilesIsALink) {
   for (const char* file : {"metrics.jsonl", "weights.pt", "lock"}) {
     const Scratch scratch;

@@ -53,6 +53,14 @@ class Hosts {
 
   void cut_cable(int host) const { set_cable(host, "down"); }
   void mend_cable(int host) const { set_cable(host, "up"); }
+  /// What the host sends takes its time from now on.
+  void slow_cable(int host, int megabits) const {
+    EXPECT_EQ(run_process({"tc", "-n", name(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate",
+                           fmt::format("{}mbit", megabits), "burst", "100kb", "latency", "50ms"},
+                          "/")
+                  .exit_code,
+              0);
+  }
 
  private:
   static bool ip(std::vector<std::string> arguments) {

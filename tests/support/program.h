@@ -11,10 +11,16 @@
 
 namespace batchplus::testing {
 
+/// The program with these arguments.
+inline std::vector<std::string> program(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {BATCHPLUS_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
 /// Runs the program as a user does.
-inline ProcessResult batchplus(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
-  return run_process(arguments, "/");
+inline ProcessResult batchplus(const std::vector<std::string>& arguments) {
+  return run_process(program(arguments), "/");
 }
 
 /// Options with more behind them; one that both have keeps the value of the latter, because the program takes

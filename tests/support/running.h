@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/program.h"
 #include "util/file.h"
 #include "util/process.h"
 #include "util/text.h"
@@ -58,12 +59,6 @@ inline double computed_seconds(const ChildProcess& process) {
   constexpr size_t kTicks = 14 - 3;
   const std::vector<std::string> fields = split(stat.substr(stat.rfind(')') + 2), ' ');
   return std::stod(fields.at(kTicks)) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-/// The program with these arguments, beside the test.
-inline std::vector<std::string> program(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BATCHPLUS_PROGRAM);
-  return arguments;
 }
 
 /// The records of a run without their times.

@@ -1,6 +1,6 @@
 
-// Charts of the report page, drawn from the JSON in #data.
-const data = JSON.parse(document.getElementById('data').textContent);
+// Charts of the page, drawn from the JSON in #data, or from what `batchplus watch` sends.
+let data = JSON.parse(document.getElementById('data').textContent);
 const state = { x: data.x_axis || 'epochs', window: data.smooth || 1, hidden: new Set() };
 const charts = [];
 const COLOURS = 10; // --series-0 … --series-9 in style.css
@@ -9,7 +9,11 @@ const DASHES = ['none', '6 3', '2 3'];
 // ---- elements: data only ever becomes text nodes or attributes ----
 
 function fill(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) {
+    // A page that is served may not have style attributes in its text; setting a style by script is another matter.
+    if (name === 'style') node.style.cssText = value;
+    else node.setAttribute(name, value);
+  }
   node.append(...children);
   return node;
 }
@@ -73,12 +77,18 @@ function showTooltip(stage, anchor, content) {
 class Chart {
   constructor(parent, title, notes) {
     this.stage = html('div', { class: 'stage', tabindex: 0, role: 'img', 'aria-label': [title, ...notes].join(', ') });
-    const caption = html('figcaption', {}, html('b', {}, title), ...notes.map(note => html('span', {}, note)));
+    this.notes = html('span', {});
+    const caption = html('figcaption', {}, html('b', {}, title), this.notes);
+    this.setNotes(notes);
     parent.append(html('figure', { class: 'panel' }, caption, this.stage));
     this.stops = [];
     this.current = -1;
     this.listen();
     charts.push(this);
+  }
+
+  setNotes(notes) {
+    this.notes.textContent = notes.join(' ');
   }
 
   listen() {
@@ -94,7 +104,6 @@ class Chart {
     stage.addEventListener('pointercancel', () => this.rest(-1));
     stage.addEventListener('blur', () => this.rest(-1));
     stage.addEventListener('keydown', event => this.onKey(event));
-    document.addEventListener('pointerdown', event => stage.contains(event.target) || this.rest(-1));
   }
 
   onKey(event) {
@@ -130,6 +139,13 @@ class Chart {
     this.draw();
     this.svg.append(this.overlay);
     this.stage.replaceChildren(this.svg);
+  }
+
+  // Drawn anew with what has come; who rests on a place stays there.
+  refresh() {
+    const { current } = this;
+    this.redraw();
+    if (current >= 0) this.rest(Math.min(current, this.stops.length - 1));
   }
 
   drawEmpty() {
@@ -170,10 +186,19 @@ class Chart {
   }
 }
 
+document.addEventListener('pointerdown', event => {
+  for (const chart of charts) if (!chart.stage.contains(event.target)) chart.rest(-1);
+});
+
 class LineChart extends Chart {
   constructor(parent, panel) {
     super(parent, panel.title, [panel.label + (panel.is_log ? ', log scale' : '')]);
     this.panel = panel;
+  }
+
+  update(panel) {
+    this.panel = panel;
+    this.refresh();
   }
 
   // Points of one series on the chosen x axis; mean is null where the line has a gap.
@@ -217,7 +242,7 @@ class LineChart extends Chart {
     // On a log axis a lower edge at or below zero runs off the bottom of the plot.
     const edge = value => (this.panel.is_log && value <= 0 ? this.box.bottom + 9 : this.y.place(value));
     const at = (p, value) => `${this.x.place(p.x).toFixed(1)} ${edge(value).toFixed(1)}`;
-    const d = runsOf(points, p => p.mean !== null && p.std !== null).map(run => {
+    const d = runsOf(this.thinned(points), p => p.mean !== null && p.std !== null).map(run => {
       const upper = run.map(p => at(p, p.mean + p.std));
       const lower = run.map(p => at(p, p.mean - p.std)).reverse();
       return `M${[...upper, ...lower].join('L')}z`;
@@ -228,10 +253,15 @@ class LineChart extends Chart {
   drawLine({ series, points }) {
     const at = p => `${this.x.place(p.x).toFixed(1)} ${this.y.place(p.mean).toFixed(1)}`;
     // "h0" lets the round cap paint a lone point as a dot.
-    const d = runsOf(points, p => p.mean !== null).map(run => `M${run.map(at).join('L')}h0`).join('');
+    const d = runsOf(this.thinned(points), p => p.mean !== null).map(run => `M${run.map(at).join('L')}h0`).join('');
     this.plot.append(svg('path', {
       class: 'line', style: colourOf(series), 'stroke-dasharray': dashOf(series), 'data-series': series, d,
     }));
+  }
+
+  // More points than there are pixels are drawn as their extremes.
+  thinned(points) {
+    return keepExtremes(points, p => p.mean, Math.ceil(this.box.right - this.box.left));
   }
 
   nearestStop(pixel) {
@@ -271,6 +301,12 @@ class Scatter extends Chart {
   constructor(parent, scatter) {
     super(parent, `${scatter.metric} and ${scatter.gap}`, [kendall(scatter)]);
     this.scatter = scatter;
+  }
+
+  update(scatter) {
+    this.scatter = scatter;
+    this.setNotes([kendall(scatter)]);
+    this.refresh();
   }
 
   draw() {

@@ -1,5 +1,5 @@
 
-// Controls of the report page, and its start.
+// Controls of the page, and the start of a report's.
 
 // ---- toolbar and legend ----
 
@@ -28,9 +28,9 @@ function isolate(index) {
 }
 
 function makeLegend() {
-  const buttons = data.series.map((name, index) => {
+  const buttons = (data.series ?? []).map((name, index) => {
     const button = html('button', {
-      type: 'button', 'aria-pressed': true, 'data-series': index,
+      type: 'button', 'aria-pressed': isVisible(index), 'data-series': index,
       title: 'Click to hide or show. Double-click to show this one alone.',
     }, swatch(index), name);
     button.addEventListener('click', event => (event.altKey ? isolate(index) : toggle(index)));
@@ -57,19 +57,53 @@ function makeToolbar() {
 
 // ---- page ----
 
-function hideSection(id) {
-  for (const node of document.querySelectorAll(`#${id}, nav a[href="#${id}"]`)) node.hidden = true;
+function showSection(id, isShown) {
+  for (const node of document.querySelectorAll(`#${id}, nav a[href="#${id}"]`)) node.hidden = !isShown;
 }
 
-function fillSection(sectionId, gridId, items, controls, Kind) {
+const sections = [
+  { id: 'figures', grid: 'charts', items: content => content.panels ?? [], controls: makeToolbar, Kind: LineChart },
+  { id: 'metrics', grid: 'scatter', items: content => content.scatters ?? [], controls: makeLegend, Kind: Scatter },
+];
+
+function buildSection({ id, grid: gridId, items, controls, Kind }) {
   const grid = document.getElementById(gridId);
   if (!grid) return;
-  if (!items?.length) { hideSection(sectionId); return; }
+  grid.replaceChildren();
+  document.querySelector(`#${id} > .toolbar, #${id} > .legend`)?.remove();
+  const all = items(data);
+  showSection(id, all.length > 0);
+  if (!all.length) return;
   grid.classList.add('grid');
   // Two or four panels look better in two columns than in a ragged three.
-  grid.style.setProperty('--columns', items.length === 2 || items.length === 4 ? 2 : 3);
+  grid.style.setProperty('--columns', all.length === 2 || all.length === 4 ? 2 : 3);
   grid.before(controls());
-  items.forEach(item => new Kind(grid, item));
+  all.forEach(item => new Kind(grid, item));
+}
+
+// What decides which panels and controls there are; everything else only changes what is drawn in them.
+const shapeOf = content => JSON.stringify([content.series, content.x_labels,
+  (content.panels ?? []).map(p => [p.title, p.label, p.is_log]), (content.scatters ?? []).map(s => [s.metric, s.gap])]);
+
+let shape = null;
+
+function showContent(content) {
+  const next = shapeOf(content);
+  const isSame = next === shape;
+  const hasSameSeries = JSON.stringify(content.series) === JSON.stringify(data.series);
+  data = content;
+  shape = next;
+  if (isSame) {
+    const items = sections.flatMap(section => section.items(data));
+    charts.forEach((chart, i) => chart.update(items[i]));
+    return;
+  }
+  if (!hasSameSeries) state.hidden = new Set();
+  if (!(state.x in (data.x_labels ?? {}))) state.x = data.x_axis in (data.x_labels ?? {}) ? data.x_axis : 'epochs';
+  charts.length = 0;
+  tooltip.hidden = true;
+  sections.forEach(buildSection);
+  redrawAll();
 }
 
 function openCell(hash) {
@@ -80,9 +114,6 @@ function openCell(hash) {
 }
 
 document.body.append(tooltip);
-fillSection('figures', 'charts', data.panels, makeToolbar, LineChart);
-fillSection('metrics', 'scatter', data.scatters, makeLegend, Scatter);
-redrawAll();
 new ResizeObserver(() => {
   charts.filter(chart => chart.stage.clientWidth !== chart.width).forEach(chart => chart.redraw());
 }).observe(document.body);
@@ -93,4 +124,7 @@ document.addEventListener('click', event => {
   if (link) openCell(link.hash);
 });
 window.addEventListener('hashchange', () => openCell(location.hash));
-openCell(location.hash);
+if (!('live' in document.body.dataset)) {
+  showContent(data);
+  openCell(location.hash);
+}

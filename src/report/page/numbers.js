@@ -113,3 +113,27 @@ function nearest(items, distance) {
   });
   return best;
 }
+
+// Of many items at most four for each of so many columns: the first, the lowest, the highest and the last, in their order.
+// What has no value stays as the gap that it is.
+function keepExtremes(items, valueOf, columns) {
+  if (items.length <= 4 * columns) return items;
+  const kept = [];
+  for (let column = 0; column < columns; column++) {
+    const from = Math.floor((column * items.length) / columns);
+    const to = Math.floor(((column + 1) * items.length) / columns);
+    const places = new Set([from, to - 1]);
+    let [low, high, gap] = [-1, -1, -1];
+    for (let i = from; i < to; i++) {
+      const value = valueOf(items[i]);
+      if (!isNumber(value)) gap = i;
+      else {
+        if (low < 0 || value < valueOf(items[low])) low = i;
+        if (high < 0 || value > valueOf(items[high])) high = i;
+      }
+    }
+    for (const place of [low, high, gap]) if (place >= 0) places.add(place);
+    kept.push(...[...places].sort((a, b) => a - b).map(i => items[i]));
+  }
+  return kept;
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "watch/http_message.h"
+#include "watch/live_report.h"
+#include "watch/watcher.h"
+
+namespace batchplus {
+
+/// What is answered to each request: docs/watch.md describes it. Any number of threads may ask at once.
+class WatchApi {
+ public:
+  explicit WatchApi(const Watcher& watcher, std::string title);
+
+  WatchReply answer(const WatchRequest& request);
+
+  /// What an event stream sends to who has seen a version; sets the version that it has seen then. 0: it has
+  /// seen nothing.
+  std::shared_ptr<const std::string> events_since(uint64_t& version);
+  /// Where a reader was left that names its last event, "BOOT-VERSION"; 0 when that was another server.
+  uint64_t version_of_event(const std::string& id) const;
+
+ private:
+  WatchReply runs() const;
+  WatchReply run(const std::string& id, const std::string& target) const;
+  WatchReply sweeps() const;
+  WatchReply report(const std::string& target);
+
+  struct Kept {
+    uint64_t version = 0;
+    double built_at = 0;
+    double seconds = 0;
+    std::shared_ptr<const std::string> body;
+  };
+
+  const Watcher& watcher_;
+  std::shared_ptr<const std::string> page_;
+  std::string boot_;
+  std::mutex reports_mutex_;
+  std::map<std::string, Kept> reports_;
+  std::mutex events_mutex_;
+  uint64_t events_from_ = 0;
+  uint64_t events_to_ = 0;
+  std::shared_ptr<const std::string> events_;
+};
+
+}  // namespace batchplus
