@@ -6,6 +6,17 @@
 
 namespace batchplus {
 
+namespace {
+
+/// Of an even number of values, the mean of the two in the middle.
+double middle_of(const torch::Tensor& values) {
+  const torch::Tensor sorted = std::get<0>(values.to(torch::kDouble).sort());
+  const int64_t n = sorted.numel();
+  return (sorted[(n - 1) / 2] + sorted[n / 2]).item<double>() / 2;
+}
+
+}  // namespace
+
 PlRatios pl_ratios(const torch::Tensor& losses, const torch::Tensor& squared_norms) {
   const torch::Tensor is_positive = losses > 0;
   const torch::Tensor ratios =
@@ -14,7 +25,7 @@ PlRatios pl_ratios(const torch::Tensor& losses, const torch::Tensor& squared_nor
     const double none = std::numeric_limits<double>::quiet_NaN();
     return {none, none, 0};
   }
-  return {ratios.min().item<double>(), ratios.median().item<double>(), ratios.numel()};
+  return {ratios.min().item<double>(), middle_of(ratios), ratios.numel()};
 }
 
 }  // namespace batchplus

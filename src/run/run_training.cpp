@@ -177,8 +177,8 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     }
     writer->resume(config_toml, about_us, continuation.records);
   } else if (has_directory && !config.out.empty()) {
-    writer.emplace(config.out);
-    writer->begin(config_toml, about_us, leftover_in(writer->layout(), plan.complete, environment));
+    const auto leftover = leftover_in(RunLayout{config.out}, plan.complete, environment);
+    writer.emplace(config.out, config_toml, about_us, leftover);
   }
   RunWriter* directory = writer ? &*writer : nullptr;
   try {

@@ -35,6 +35,26 @@ bool should_have_records(const Json& status) {
   return status.contains(kMetricsChecksum) && status[kMetricsChecksum] != sha256_hex("");
 }
 
+/// An Error unless a run can begin there.
+void require_place_for_run(const RunLayout& layout, RunWriter::Leftover leftover) {
+  const bool has_leftover = leftover == RunWriter::Leftover::kRefuse && fs::exists(layout.config());
+  if (layout.holds_run() || has_leftover) {
+    throw Error("the directory already holds a run",
+                {"out", layout.root.string(), "name another directory, or go on with this run by {resume}"});
+  }
+  if (fs::exists(SweepDirectory{layout.root}.description())) {
+    throw Error("the directory is that of a sweep",
+                {"out", layout.root.string(), "name another directory: the runs of a sweep are in 'runs'"});
+  }
+  // A run that cannot write one of its files does not begin with the others.
+  for (const fs::path& file : layout.files()) require_replaceable(file, "");
+  for (const fs::path& file : {layout.metrics(), layout.weights()}) {
+    if (!fs::exists(file)) continue;
+    throw Error("the directory holds a file that the run would replace",
+                {"out", file.string(), "name another directory"});
+  }
+}
+
 }  // namespace
 
 bool has_ended(const Json& status) {
@@ -51,37 +71,30 @@ bool RunLayout::holds_run() const {
 }
 
 RunWriter::RunWriter(const fs::path& root) : layout_{root} {
-  make_directories(root);
+  lock();
+}
+
+RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const Json& provenance,
+                     Leftover leftover)
+    : layout_{root} {
+  // Where no run was yet, a refusal does not leave a lock behind.
+  if (!fs::exists(layout_.lock())) require_place_for_run(layout_, leftover);
+  lock();
+  require_place_for_run(layout_, leftover);
+  begin(config_toml, provenance);
+}
+
+void RunWriter::lock() {
+  make_directories(layout_.root);
   lock_ = FileLock::try_lock(layout_.lock());
   if (!lock_) {
     throw Error("another process is at work in the run directory",
-                {root.string(), holder_of(layout_.lock()), "wait for it, or name another directory"});
+                {layout_.root.string(), holder_of(layout_.lock()), "wait for it, or name another directory"});
   }
   lock_->sign();
 }
 
-RunWriter::RunWriter(const fs::path& root, const std::string& config_toml, const Json& provenance)
-    : RunWriter(root) {
-  begin(config_toml, provenance);
-}
-
-void RunWriter::begin(const std::string& config_toml, const Json& provenance, Leftover leftover) {
-  const bool has_leftover = leftover == Leftover::kRefuse && fs::exists(layout_.config());
-  if (layout_.holds_run() || has_leftover) {
-    throw Error("the directory already holds a run",
-                {"out", layout_.root.string(), "name another directory, or go on with this run by {resume}"});
-  }
-  if (fs::exists(SweepDirectory{layout_.root}.description())) {
-    throw Error("the directory is that of a sweep",
-                {"out", layout_.root.string(), "name another directory: the runs of a sweep are in 'runs'"});
-  }
-  // A run that cannot write one of its files does not begin with the others.
-  for (const fs::path& file : layout_.files()) require_replaceable(file, "");
-  for (const fs::path& file : {layout_.metrics(), layout_.weights()}) {
-    if (!fs::exists(file)) continue;
-    throw Error("the directory holds a file that the run would replace",
-                {"out", file.string(), "name another directory"});
-  }
+void RunWriter::begin(const std::string& config_toml, const Json& provenance) {
   config_ = config_toml;
   write_file_atomically(layout_.config(), config_toml);
   write_provenance(provenance);

@@ -50,13 +50,13 @@ class RunWriter {
  public:
   /// Creates the directory if need be and locks it. An Error when another process has it.
   explicit RunWriter(const std::filesystem::path& root);
-  /// The same and begins a run in it.
-  RunWriter(const std::filesystem::path& root, const std::string& config_toml, const Json& provenance);
-
   /// What to do with a config.toml of a run that did not begin: it may be somebody's own.
   enum class Leftover { kRefuse, kReplace };
-  /// A new run. A directory that already holds one is refused and left as it is.
-  void begin(const std::string& config_toml, const Json& provenance, Leftover leftover = Leftover::kRefuse);
+  /// The same and begins a run in it. Where one cannot begin, because there is a run already or a file that
+  /// it would replace, everything is left as it is, and not even a lock is added.
+  RunWriter(const std::filesystem::path& root, const std::string& config_toml, const Json& provenance,
+            Leftover leftover = Leftover::kRefuse);
+
   /// Goes on with the run that is there. metrics.jsonl holds `records` afterwards, whatever it held before;
   /// what this process is gets added to provenance.json.
   void resume(const std::string& config_toml, const Json& provenance, const std::string& records);
@@ -76,6 +76,8 @@ class RunWriter {
   const RunLayout& layout() const { return layout_; }
 
  private:
+  void lock();
+  void begin(const std::string& config_toml, const Json& provenance);
   void write_provenance(const Json& provenance);
 
   RunLayout layout_;

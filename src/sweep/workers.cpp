@@ -15,6 +15,9 @@
 namespace batchplus {
 namespace {
 
+/// What makes a worker save its run and stop.
+constexpr int kStop = SIGTERM;
+
 std::vector<int> usable_cores() {
   cpu_set_t set;
   std::vector<int> cores;
@@ -77,7 +80,8 @@ class Worker {
       return fmt::format("{}; given up after {} times (memory? fewer workers need less); see {}", what,
                          times_killed_, log_.string());
     }
-    if (is_settled_) return what;
+    // Asked to stop, one that had not yet begun to listen dies of the signal itself.
+    if (is_settled_) return code - kSignalled == kStop ? "" : what;
     start();
     return what + "; started again";
   }
@@ -104,7 +108,7 @@ void wait_for(std::vector<Worker>& workers, const Sweep& sweep, const WorkerAudi
   while (!std::all_of(workers.begin(), workers.end(), is_settled)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(stop_signal() != 0 ? 50 : 500));
     for (; forwarded < stop_signal_count(); ++forwarded) {
-      for (Worker& worker : workers) worker.send(SIGTERM);
+      for (Worker& worker : workers) worker.send(kStop);
     }
     const SweepTally present = tally(sweep, RecordsCheck::kPresence);
     for (Worker& worker : workers) {

@@ -27,7 +27,8 @@ TEST(OpenMpRuntimes, ThisProgramHasOne) {
   require_one_openmp_runtime();
 }
 
-/// Ends with 0 if a copy of the library, loaded under the name that a PyTorch wheel gives its own, is noticed.
+/// Ends with 0 if a copy of the library, loaded under the name that a PyTorch wheel gives its own, is
+/// noticed.
 [[noreturn]] void load_a_copy_and_end(const fs::path& copy) {
   fs::copy_file(own_runtime(), copy);
   if (::dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) ADD_FAILURE() << ::dlerror();
@@ -45,8 +46,7 @@ TEST(OpenMpRuntimes, ThisProgramHasOne) {
 // In a process of its own: a second runtime does not give back what it took when it was loaded.
 TEST(OpenMpRuntimes, ACopyOfTheLibraryIsASecondOne) {
   const testing::Scratch scratch;
-  EXPECT_EXIT(load_a_copy_and_end(scratch / "libgomp-a34b3233.so.1.0.0"),
-              ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(load_a_copy_and_end(scratch / "libgomp-a34b3233.so.1.0.0"), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(OpenMpRuntimes, ALinkToTheLibraryIsNot) {

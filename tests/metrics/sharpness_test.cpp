@@ -87,6 +87,8 @@ TEST(PlRatios, TakeTheLeastAndLeaveLossesOfZeroOut) {
   EXPECT_EQ(ratios.median, 1);
   EXPECT_EQ(ratios.samples, 3);
   EXPECT_TRUE(std::isnan(pl_ratios(doubles({0}), doubles({0})).least));
+  // Ratios 1, 2, 3, 5, whose median is between the two in the middle.
+  EXPECT_EQ(pl_ratios(doubles({1, 1, 1, 1}), doubles({10, 2, 6, 4})).median, 2.5);
 }
 
 TEST(MeanOfDraws, EqualsTheTextbookFormulas) {

@@ -45,6 +45,7 @@ TEST(RunDirectory, IsNotThatOfASweep) {
   expect_error([&] { RunWriter(scratch.path(), "epochs = 3\n", {}); },
                {"the directory is that of a sweep", scratch.path().string()});
   EXPECT_FALSE(RunLayout{scratch.path()}.holds_run());
+  EXPECT_FALSE(fs::exists(scratch / "lock"));
 }
 
 TEST(RunDirectory, BeginsNothingWhereOneOfItsFilesIsALink) {
