@@ -73,12 +73,13 @@ def _call(command: str, targets: list[str], options: Mapping[str, Any], also_goo
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                                errors="replace", start_new_session=True,
                                restore_signals=False)  # SIGPIPE stays ignored: when nobody reads, it saves its run
-    watcher = Watcher(process.pid)
     assert process.stdout is not None and process.stderr is not None
     said: list[str] = []
     listener = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
-    listener.start()
+    watcher = None
     try:
+        watcher = Watcher(process.pid)
+        listener.start()
         printed = process.stdout.read()
         code = process.wait()
     except KeyboardInterrupt:
@@ -89,8 +90,10 @@ def _call(command: str, targets: list[str], options: Mapping[str, Any], also_goo
         if process.poll() is None:
             process.terminate()
             process.wait()
-        watcher.dismiss()
-        listener.join()
+        if watcher is not None:
+            watcher.dismiss()
+        if listener.ident is not None:  # it was started
+            listener.join()
         process.stdout.close()
         process.stderr.close()
     if code == 0 or code in also_good:

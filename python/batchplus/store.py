@@ -76,8 +76,10 @@ def holds_run(directory: Path) -> bool:
 def has_lost_status(directory: Path) -> bool:
     """Whether it holds what a run writes behind its first status, and none. A run that just begins is no such: its
     config.toml and provenance.json come before its status, and all else after it."""
-    # In this order: what is here now has had its status before.
-    has_results = any((directory / name).exists() for name in ("metrics.jsonl", "weights.pt"))
+    # In this order: what is here now has had its status before. Somebody's own config.toml may have the weights beside it
+    # that it asks for, but no provenance.
+    has_weights = all((directory / name).exists() for name in ("weights.pt", "provenance.json"))
+    has_results = (directory / "metrics.jsonl").exists() or has_weights
     return has_results and (directory / "config.toml").exists() and not holds_run(directory)
 
 
@@ -99,8 +101,9 @@ def find_runs(paths: PathLikes) -> list[Path]:
     for path in given:
         if not path.is_dir():
             raise Error("not a directory" if path.exists() else "there is no such directory", where=str(path), hint=_NAME_RUNS)
-        here = [path] if _is_run(path) else [
-            Path(folder) / name for folder, names, _ in os.walk(path) for name in names if _is_run(Path(folder) / name)]
+        here = [path] if _is_run(path) else []
+        if not holds_run(path):  # one that has only lost its status may yet hold others
+            here += [Path(folder) / name for folder, names, _ in os.walk(path) for name in names if _is_run(Path(folder) / name)]
         if not here:
             raise _no_run(path)
         # One directory may have several names; that of a link comes last.

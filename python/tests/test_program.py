@@ -133,23 +133,36 @@ def test_an_interrupt_saves_the_run(program, tmp_path):
 
 
 THREADED = "import threading; thread = threading.Thread(target=train); thread.start(); thread.join()"
+# A copy of the process that outlives it, as a DataLoader's worker may be one.
+FORKED = """import os, threading, time
+from batchplus import with_parent
+thread = threading.Thread(target=train); thread.start()
+while not len(with_parent._watchers): time.sleep(0.01)
+if os.fork() == 0:
+    os.closerange(0, 3); time.sleep(600); os._exit(0)
+print("forked", file=sys.stderr, flush=True)
+thread.join()"""
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-@pytest.mark.parametrize("how", ["train()", THREADED])
+@pytest.mark.parametrize("how", ["train()", THREADED, FORKED])
 def test_the_end_of_python_saves_the_run(program, tmp_path, number, how):
     out = tmp_path / "run"
     options = {**SMALL, "epochs": 1_000_000, "out": str(out), "checkpoint_every": "never"}
     code = (f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r}); import batchplus\n"
             f"def train(): batchplus.train(**{options!r})\n{how}")
     python = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    awaited = {"epoch", "forked"} if how == FORKED else {"epoch"}
     for line in python.stderr:
-        if line.startswith("epoch 3 "):
+        awaited -= {"epoch"} if line.startswith("epoch 3 ") else {line.strip()}
+        if not awaited:
             break
     tasks = pathlib.Path(f"/proc/{python.pid}/task").glob("*/children")
     children = [int(pid) for task in tasks for pid in task.read_text().split()]
     (child,) = [pid for pid in children if b"--epochs=" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    copies = [pid for pid in children if b"os.fork" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(copies) == (how == FORKED)
     descriptor = os.pidfd_open(child)
     python.send_signal(number)  # to Python alone
     assert python.wait() == -number
@@ -158,11 +171,25 @@ def test_the_end_of_python_saves_the_run(program, tmp_path, number, how):
     ended.register(descriptor, select.POLLIN)
     is_over = bool(ended.poll(120_000))
     os.close(descriptor)
-    if not is_over:
-        os.kill(child, signal.SIGKILL)
+    for pid in copies if is_over else [*copies, child]:
+        os.kill(pid, signal.SIGKILL)
     assert is_over
     run = batchplus.read_run(out)
     assert run.state == "interrupted" and len(run.records) >= 3 and (out / "checkpoint.pt").exists()
+
+
+def test_a_program_that_cannot_be_watched_is_ended(tmp_path, monkeypatch):
+    fake(tmp_path / "batchplus", "sleep 60", monkeypatch)
+    watched = []
+
+    def fail(pid):
+        watched.append(pid)
+        raise OSError("no more processes")
+    monkeypatch.setattr("batchplus.program.Watcher", fail)
+    with pytest.raises(OSError, match="no more processes"):
+        batchplus.train()
+    with pytest.raises(ProcessLookupError):
+        os.kill(watched[0], 0)
 
 
 def test_a_process_that_dies_of_a_signal_raises(tmp_path, monkeypatch):

@@ -84,7 +84,7 @@ def test_a_lost_status_beside_a_checkpoint_is_named(run):
     assert (problem.what, problem.where) == ("it is missing", str(run / "status.json"))
 
 
-@pytest.mark.parametrize("left", [["config.toml", "metrics.jsonl"], ["config.toml", "weights.pt"],
+@pytest.mark.parametrize("left", [["config.toml", "metrics.jsonl"], ["config.toml", "provenance.json", "weights.pt"],
                                   ["config.toml", "metrics.jsonl", "provenance.json", "weights.pt"]])
 def test_a_run_that_has_lost_its_status_is_named_among_others(run, left):
     lost = write_run(run.parent / "lost", {"seed": 2}, records=RECORDS)
@@ -103,7 +103,8 @@ def test_a_run_that_has_lost_its_status_is_named_among_others(run, left):
         f"left out, because it is damaged: {lost / 'status.json'} (it is missing)",)
 
 
-@pytest.mark.parametrize("left", [[], ["config.toml"], ["config.toml", "provenance.json", "lock"], ["photo.jpg", "metrics.jsonl"]])
+@pytest.mark.parametrize("left", [[], ["config.toml"], ["config.toml", "provenance.json", "lock"], ["config.toml", "weights.pt"],
+                                  ["photo.jpg", "metrics.jsonl"]])
 def test_a_run_that_just_begins_and_a_foreign_folder_are_not_damaged(run, left):
     other = run.parent / "other"
     other.mkdir()

@@ -19,11 +19,16 @@ Values values_of_names(const Catalog& catalog) {
   std::vector<std::string> methods;
   for (const Catalog::Method& method : catalog.methods) methods.push_back(method.name);
   std::vector<std::string> groups = {"all"};
-  for (const Catalog::MetricGroup& group : catalog.metric_groups) groups.push_back(group.name);
+  std::vector<std::string> groups_of_weights = {"all"};
+  for (const Catalog::MetricGroup& group : catalog.metric_groups) {
+    groups.push_back(group.name);
+    if (group.is_of_weights) groups_of_weights.push_back(group.name);
+  }
   values["--method"] = values["--warmup-method"] = methods;
   values["--model"] = catalog.networks;
   values["--dataset"] = catalog.datasets;
-  values["--metrics"] = values["--quantities"] = groups;
+  values["--metrics"] = groups;
+  values["--quantities"] = groups_of_weights;
   values["--device"] = {"cpu", "cuda"};
   values["--group"] = {"mpi", "slurm"};
   values["--reduction"] = {"exact", "fast"};

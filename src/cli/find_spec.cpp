@@ -14,13 +14,12 @@ namespace {
 
 constexpr const char* kExtension = ".toml";
 
-/// Where specs are, seen from the program: in a build tree beside it, or where they were installed.
+/// Where specs are: beside the build folder of a program that was not installed, or where they were
+/// installed.
 std::optional<fs::path> spec_folder() {
   const fs::path here = called_program().parent_path();
-  for (const fs::path& folder : {here / "../specs", here / BATCHPLUS_SPECS_FROM_LAUNCHER}) {
-    if (fs::is_directory(folder)) return folder.lexically_normal();
-  }
-  return std::nullopt;
+  const fs::path folder = here / (is_in_build_tree() ? "../specs" : BATCHPLUS_SPECS_FROM_LAUNCHER);
+  return fs::is_directory(folder) ? std::optional(folder.lexically_normal()) : std::nullopt;
 }
 
 }  // namespace
@@ -44,9 +43,10 @@ std::optional<fs::path> find_named_spec(const std::string& name) {
 }
 
 std::string find_spec(const std::string& asked) {
-  if (asked.empty() || fs::exists(asked)) return asked;
+  // A sweep's directory is often called as its spec.
+  if (asked.empty() || (fs::exists(asked) && !fs::is_directory(asked))) return asked;
   if (const auto named = find_named_spec(asked)) return named->string();
-  if (asked.ends_with(kExtension)) return asked;
+  if (asked.ends_with(kExtension) || fs::exists(asked)) return asked;
   throw Error(
       "there is no such spec",
       {"spec", asked, fmt::format("name a TOML file, or a spec: {}", suggest_name(asked, spec_names()))});

@@ -45,13 +45,14 @@ checkpoint.
 .SH ENVIRONMENT
 .TP
 \fBBATCHPLUS_DATA\fR
-where datasets are, unless \fB\-\-data\-dir\fR says it; without both \fI~/.cache/batchplus\fR
+where datasets are, unless \fB\-\-data\-dir\fR says it; without both \fI$XDG_CACHE_HOME/batchplus\fR,
+or else \fI~/.cache/batchplus\fR
 .TP
 \fBBATCHPLUS_CPU\fR
 avx512, avx2 or baseline: compute by fewer instructions than the processor has
 .SH FILES
 .TP
-\fI/usr/share/batchplus/specs\fR
+\fIPREFIX/share/batchplus/specs\fR
 specs that \fBsweep\fR and \fBreport\fR find by name
 )";
 

@@ -12,11 +12,20 @@ fs::path this_program() {
   return fs::read_symlink("/proc/self/exe");
 }
 
+/// The core of a launcher in `here` that was built and not installed.
+fs::path built_core_below(const fs::path& here) {
+  return here / "libexec/batchplus" / kCore;
+}
+
 }  // namespace
+
+bool is_in_build_tree() {
+  return fs::exists(built_core_below(called_program().parent_path()));
+}
 
 fs::path core_program() {
   const fs::path here = this_program().parent_path();
-  const fs::path built = here / "libexec/batchplus" / kCore;
+  const fs::path built = built_core_below(here);
   const fs::path installed = here / BATCHPLUS_CORE_FROM_LAUNCHER / kCore;
   for (const fs::path& core : {built, installed}) {
     if (fs::exists(core)) return core.lexically_normal();

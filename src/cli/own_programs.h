@@ -10,6 +10,9 @@ namespace batchplus {
 /// The core that belongs to this launcher; an Error when it is not there.
 std::filesystem::path core_program();
 
+/// Whether the program was built and not installed.
+bool is_in_build_tree();
+
 /// What to call to run the program once more: the launcher that belongs to this core, or this very program
 /// when there is none.
 std::filesystem::path called_program();

@@ -89,7 +89,7 @@ RunConfig config_of(const Asked& command) {
   RunConfig config = layout.holds_run() ? defaults_of_older_runs() : RunConfig();
   read_config_file(config, layout.config());
   // A run directory may come from anywhere: it does not say where else to write.
-  if (!config.save_weights.empty() && !command.overrides.has("save_weights")) {
+  if (!config.save_weights.empty() && asked.save_weights.empty()) {
     tell("note: the run began with --save-weights {}: give it again to have the weights written there\n",
          config.save_weights);
   }

@@ -48,7 +48,7 @@ ReportOptions report_options(const Json& json) {
           .curves = json.at("curves"),
           .x = json.at("x"),
           // Of an even number, which is refused by now, the odd one below it was drawn.
-          .smooth = smooth % 2 == 0 ? std::max<int64_t>(1, smooth - 1) : smooth,
+          .smooth = std::max<int64_t>(1, smooth % 2 == 0 ? smooth - 1 : smooth),
           // A sweep from before there was the key has none.
           .at_loss = json.value("at_loss", std::vector<double>{})};
 }

@@ -87,14 +87,17 @@ fs::path data_directory(const std::string& given) {
 
 std::optional<DatasetLocation> locate(const DatasetInfo& info, const fs::path& directory) {
   if (info.files.empty()) return DatasetLocation{info.system_folder};
-  for (const fs::path& folder : {directory / info.folder, directory}) {
-    if (is_complete(info, folder)) return DatasetLocation{folder};
-    require_no_part(info, folder);
-  }
+  const fs::path folder = directory / info.folder;
+  if (is_complete(info, folder)) return DatasetLocation{folder};
+  require_no_part(info, folder);
+  if (is_complete(info, directory)) return DatasetLocation{directory};
   const fs::path archive = directory / info.sources.archive;
-  if (!info.sources.archive.empty() && fs::exists(archive)) return DatasetLocation{archive, true};
+  const bool has_archive = !info.sources.archive.empty() && fs::exists(archive);
   const bool is_installed = !info.system_folder.empty() && is_complete(info, info.system_folder);
-  return is_installed ? std::optional(DatasetLocation{info.system_folder}) : std::nullopt;
+  if (!has_archive && !is_installed) return std::nullopt;
+  // Other datasets have files of the same names, so a part here only stands in the way of another copy.
+  require_no_part(info, directory);
+  return has_archive ? DatasetLocation{archive, true} : DatasetLocation{info.system_folder};
 }
 
 std::string to_string(Verification verification) {

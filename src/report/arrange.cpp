@@ -299,7 +299,8 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& paths) {
   // One directory may have several names.
   std::map<fs::path, fs::path> found;
   for (const fs::path& path : paths) {
-    const bool is_one = fs::is_directory(path) && is_run(path);
+    // One that has only lost its status may yet hold others.
+    const bool is_one = fs::is_directory(path) && RunLayout{path}.holds_run();
     std::vector<fs::path> here = is_one ? std::vector{path} : find_runs_below(path);
     // The name of a link comes last.
     std::stable_partition(here.begin(), here.end(), [](const fs::path& run) { return !fs::is_symlink(run); });

@@ -151,7 +151,13 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     agree_on_run(*group, plan, inputs, environment.sharing.sums);
     beginning = share(*group, std::move(beginning));
   }
-  if (!beginning.result.is_null()) return {beginning.result, beginning.result["status"] == "diverged"};
+  if (!beginning.result.is_null()) {
+    const bool is_diverged = beginning.result["status"] == "diverged";
+    const std::string& copy = plan.complete.save_weights;
+    if (earlier && !is_diverged && !copy.empty())
+      write_file_atomically(copy, read_file(earlier->writer.layout().weights()));
+    return {beginning.result, is_diverged};
+  }
 
   require_revision(plan);
   Run run(plan, data, environment);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "util/error.h"
 #include "util/file.h"
@@ -61,13 +62,15 @@ void write_own_files(const OwnFiles& own, const fs::path& folder, Json json,
   for (const auto& [name, bytes] : others) files[name] = sha256_hex(bytes);
   json[kFiles] = std::move(files);
   json[kChecksum] = sha256_hex(json.dump());
-  write_file_atomically(folder / own.json, json.dump(1) + "\n");
+  // All of them are on the disk before one takes the place of another, so that a full disk leaves the old
+  // ones.
+  std::vector<std::unique_ptr<PendingFile>> pending;
+  pending.push_back(std::make_unique<PendingFile>(folder / own.json, json.dump(1) + "\n"));
+  for (const auto& [name, bytes] : others)
+    pending.push_back(std::make_unique<PendingFile>(folder / name, bytes));
+  for (const auto& file : pending) file->commit();
   for (const std::string& name : own.others) {
-    if (others.contains(name)) {
-      write_file_atomically(folder / name, others.at(name));
-    } else {
-      fs::remove(folder / name);
-    }
+    if (!others.contains(name)) fs::remove(folder / name);
   }
 }
 

@@ -50,6 +50,18 @@ TEST(SweepFile, KeepsWhatWasSetByHand) {
   EXPECT_EQ(sweep.note, "set by hand: momentum = 0.8, repeats = 2.");
 }
 
+// An older file has no checksum, so anybody can change it.
+TEST(SweepFile, SmoothsByAWindowThatThereIs) {
+  const Scratch scratch;
+  for (const auto& [given, taken] : std::map<int64_t, int64_t>{{-3, 1}, {0, 1}, {1, 1}, {4, 3}, {5, 5}}) {
+    Json json = to_json(example("paper"));
+    json.erase("checksum");
+    json["report"]["smooth"] = given;
+    write_file_atomically(scratch / "sweep.json", json.dump());
+    EXPECT_EQ(read_sweep_file(scratch / "sweep.json").report.smooth, taken) << given;
+  }
+}
+
 // What all runs share stands there once.
 TEST(SweepFile, KnowsTheConfigOfEachRun) {
   const Scratch scratch;

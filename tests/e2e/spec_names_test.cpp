@@ -53,9 +53,17 @@ TEST(SpecNames, GiveWayToAFileOfThatName) {
   EXPECT_EQ(plan_of("demo", scratch.path())["runs"].size(), 1U);
 }
 
+// A sweep's directory is often called as its spec, and the same command goes on with it.
+TEST(SpecNames, DoNotGiveWayToADirectory) {
+  const Scratch scratch;
+  fs::create_directory(scratch / "demo");
+  EXPECT_EQ(plan_of("demo", scratch.path())["runs"].size(), 15U);
+}
+
 TEST(SpecNames, MeanTheSpecsThatWereInstalled) {
   const Scratch scratch;
   const std::string program = copy_program(scratch / "prefix").string();
+  fs::create_directories(scratch / "prefix/specs");  // somebody's own
   fs::create_directories(scratch / "prefix/share/batchplus/specs/own");
   write_file_atomically(scratch / "prefix/share/batchplus/specs/own/spec.toml", kOwnSpec);
   EXPECT_EQ(plan_of("own/spec", scratch.path(), program)["runs"].size(), 1U);

@@ -97,6 +97,7 @@ TEST(Train, ResumingSaysThatWeightsWereAskedForElsewhere) {
   const ProcessResult silent = batchplus({"train", "--resume", "--out", run, "--save-weights", weights});
   EXPECT_EQ(silent.exit_code, 0);
   EXPECT_THAT(silent.output, ::testing::Not(HasSubstr("note: the run began with --save-weights")));
+  EXPECT_EQ(read_file(weights), read_file(fs::path(run) / "weights.pt"));
   const ProcessResult told = batchplus({"train", "--resume", "--out", run});
   EXPECT_EQ(told.exit_code, 0);
   EXPECT_THAT(told.output, HasSubstr("note: the run began with --save-weights " + weights));

@@ -46,6 +46,21 @@ TEST(OwnFiles, StayWhereTheyWereChanged) {
   expect_refused("m.json", changed.dump(1));
 }
 
+// The directory in the way of the last one stands for a disk that is full by then.
+TEST(OwnFiles, AllStayWhenOneCannotBeWritten) {
+  const Scratch scratch;
+  write_own_files(kOwn, scratch.path(), kResult, {{"a.csv", "1\n"}});
+  std::filesystem::create_directory(scratch / "b.csv");
+  expect_error(
+      [&] {
+        write_own_files(kOwn, scratch.path(), kResult, {{"a.csv", "3\n"}, {"b.csv", "4\n"}});
+      },
+      {"b.csv"});
+  EXPECT_EQ(read_file(scratch / "a.csv"), "1\n");
+  std::filesystem::remove(scratch / "b.csv");
+  EXPECT_NO_THROW(require_free_for(kOwn, scratch.path()));
+}
+
 TEST(OwnFiles, FromBeforeThereWereChecksumsAreReplaced) {
   const Scratch scratch;
   write_file_atomically(scratch / "m.json", kResult.dump());
