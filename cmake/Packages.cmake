@@ -48,6 +48,4 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtorch-dev, libgloo-dev, libcli11-dev, libtomlplusplus-dev, nlohmann-json3-dev, libfmt-dev, libssl-dev, libcurl4-openssl-dev, zlib1g-dev, libpng-dev, libboost-dev, libprotobuf-dev, protobuf-compiler, libarchive-dev, libmatio-dev, libcairo2-dev, libhwy-dev, libxsmm-dev, libblas-dev, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Static libraries, headers and CMake files of BatchPlus: its methods, networks,
 datasets and metrics for programs of one's own, by find_package(BatchPlus).")
-# script/package builds what is packed, and no tests.
-set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 include(CPack)
