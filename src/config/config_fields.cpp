@@ -197,10 +197,13 @@ const std::vector<ConfigField>& config_fields() {
                   "train on so many samples, classes in proportion; 0: all"),
            number("test_limit", &C::test_limit, kNotNegative,
                   "test on so many samples, classes in proportion; 0: all"),
-           number("validation", &C::validation, kNotNegative,
-                  "hold so many training samples out for validation"),
+           number(
+               "validation", &C::validation, kNotNegative,
+               "hold so many training samples out for validation, classes in proportion; the last ones with "
+               "{sampling} sequential"),
            number("split_seed", &C::split_seed, kNotNegative,
-                  "chooses the samples of the limits and the validation set"),
+                  "chooses the samples of the limits and the validation set, but not with {sampling} "
+                  "sequential"),
            choice("augment", &C::augment, {"auto", "none", "standard"}, "mirroring and 4-pixel padded crops"),
            younger(number("cutout", &C::cutout, kNotNegative,
                           "mask a square of so many pixels a side in every training image; 0: none"),
@@ -284,10 +287,11 @@ const std::vector<ConfigField>& config_fields() {
                 "what to measure while training: groups that the help of 'batchplus measure' lists, or all"),
            number("metrics_every", &C::metrics_every, kPositive,
                   "measure after every so many epochs, and at the end"),
-           optional_number("metrics_samples", &C::metrics_samples, kNotNegative,
-                           "training samples to measure on, classes in proportion; 0: all (default: all for "
-                           "gradient norms "
-                           "and gaps, 2000 for hessian and sharpness)"),
+           optional_number(
+               "metrics_samples", &C::metrics_samples, kNotNegative,
+               "training samples to measure on, classes in proportion, or the first ones with {sampling} "
+               "sequential; 0: all (default: all for gradient norms and gaps, 2000 for hessian and "
+               "sharpness)"),
            text("metrics_memory", &C::metrics_memory, "memory for measuring, like 512M or 1G"),
            batch_norm_statistics("metrics_batchnorm", &C::metrics_batchnorm),
            number("hessian_eigenvalues", &C::hessian_eigenvalues, kPositive,

@@ -49,7 +49,14 @@ void require_count(int64_t count, int64_t available, const char* where) {
 
 int64_t count_train_samples(const ViewOptions& options, int64_t available) {
   require_count(options.validation, available - 1, "validation");
-  require_count(options.train_limit, available - options.validation, "train_limit");
+  const int64_t left = available - options.validation;
+  if (options.validation > 0 && options.train_limit > left) {
+    throw Error("the validation set leaves fewer samples to train on",
+                {"train_limit", std::to_string(options.train_limit),
+                 fmt::format("{} of {} are left beside {{validation}} {}: lower one of them", left, available,
+                             options.validation)});
+  }
+  require_count(options.train_limit, left, "train_limit");
   return options.train_limit > 0 ? options.train_limit : available - options.validation;
 }
 
@@ -92,6 +99,19 @@ DatasetViews make_views(const Dataset& dataset, const ViewOptions& options) {
   views.train = {dataset.train, std::move(train)};
   views.test = {dataset.test, std::move(test)};
   return views;
+}
+
+std::string note_on_file_order(const ImageView& samples, const ImageView& whole, const std::string& name) {
+  const auto count_classes = [](const ImageView& view) {
+    const torch::Tensor labels = view.set.labels.index_select(0, torch::tensor(view.indices, torch::kInt64));
+    return std::get<0>(at::_unique(labels)).numel();
+  };
+  if (samples.size() == 0 || samples.size() == whole.size()) return "";
+  const int64_t classes = count_classes(whole);
+  const int64_t here = count_classes(samples);
+  if (here == classes) return "";
+  return fmt::format("in file order {} {} of {} classes; with --sampling epoch all have their share", name,
+                     here, classes);
 }
 
 ImageView choose_balanced(const ImageView& view, int64_t count, uint64_t split_seed) {

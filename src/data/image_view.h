@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "data/dataset.h"
@@ -40,6 +41,10 @@ int64_t count_train_samples(const ViewOptions& options, int64_t available);
 /// Validation samples are taken first, so that they stay the same for any train_limit. Random subsets keep
 /// the classes' proportions: each class gives its share, rounded, and the numbers add up exactly.
 DatasetViews make_views(const Dataset& dataset, const ViewOptions& options);
+
+/// What to know of samples that were taken from `whole` in file order; empty unless they lack classes, as the
+/// first ones of a folder of pictures do. `name` says what they are: "the test set has".
+std::string note_on_file_order(const ImageView& samples, const ImageView& whole, const std::string& name);
 
 /// `count` samples of a view with its classes' proportions, to measure on.
 ImageView choose_balanced(const ImageView& view, int64_t count, uint64_t split_seed);

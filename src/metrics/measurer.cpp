@@ -49,11 +49,15 @@ int64_t Measurer::curvature_samples() const {
   return options_.samples ? gradient_samples() : std::min(train_samples(), kCurvatureSamples);
 }
 
-Samples Measurer::choose(int64_t samples) const {
+Samples Measurer::choose(int64_t samples) {
   ImageView view = subject_.train;
   if (samples < view.size()) {
     if (options_.is_sequential) {
       view.indices.resize(static_cast<size_t>(samples));
+      const std::string note = note_on_file_order(
+          view, subject_.train, fmt::format("the {} training samples that are measured have", samples));
+      const bool is_new = std::find(notes.begin(), notes.end(), note) == notes.end();
+      if (!note.empty() && is_new) notes.push_back(note);
     } else {
       view = choose_balanced(view, samples, options_.split_seed);
     }

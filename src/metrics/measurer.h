@@ -18,7 +18,7 @@ struct MeasureOptions {
   /// Training samples to measure on, classes balanced. Unset: all of them for gradient norms and gaps, at
   /// most kCurvatureSamples for what takes many passes.
   std::optional<int64_t> samples = std::nullopt;
-  /// The first samples in file order instead.
+  /// The first samples in file order instead, with a note where classes are missing among them.
   bool is_sequential = false;
   uint64_t split_seed = 0;
   BatchNorm::Statistics statistics = BatchNorm::Statistics::kRunning;
@@ -109,7 +109,7 @@ class Measurer {
   std::vector<std::string> notes;
 
  private:
-  Samples choose(int64_t samples) const;
+  Samples choose(int64_t samples);
   int64_t chunk_for(double activations) const;
   void require_whole_batches() const;
   /// Products for which there is memory, at most max_products.

@@ -1,5 +1,7 @@
 #include "report/compare_sweep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "store/sweep_directory.h"
@@ -26,14 +28,29 @@ SweepFile read_description(const SweepDirectory& directory) {
                "'batchplus sweep SPEC' writes it, also for runs that are finished"});
 }
 
-/// Whether the spec has other runs by now, or other names for them.
-bool has_changed(Spec spec, const SweepFile& sweep) {
+/// What is different in the spec by now.
+std::vector<std::string> changes_since(const SweepFile& sweep, Spec spec) {
   for (const std::string& setting : sweep.settings) set_everywhere(spec, setting);
   const SweepFile now = describe_sweep(spec, sweep.scale, expand(spec, sweep.scale));
   const auto is_same = [](const SweepFile::Run& a, const SweepFile::Run& b) {
     return a.id == b.id && a.labels == b.labels && a.choice == b.choice;
   };
-  return !std::equal(now.runs.begin(), now.runs.end(), sweep.runs.begin(), sweep.runs.end(), is_same);
+  std::vector<std::string> notes;
+  if (!std::equal(now.runs.begin(), now.runs.end(), sweep.runs.begin(), sweep.runs.end(), is_same)) {
+    notes.emplace_back(
+        "the spec has changed since the sweep, whose runs these are: 'batchplus sweep' runs what is new");
+    return notes;
+  }
+  const Json before = to_json(sweep);
+  const Json after = to_json(now);
+  for (const char* part : {"report", "published"}) {
+    if (before[part] == after[part]) continue;
+    notes.push_back(
+        fmt::format("[{}] of the spec has changed since the sweep: 'batchplus sweep' takes it over, and runs "
+                    "nothing again",
+                    part));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -71,6 +88,10 @@ Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
   find_scale(spec, scale_of(spec, request));
   const SweepDirectory directory{directory_of(spec, request)};
   const SweepFile sweep = read_description(directory);
+  if (!request.scale.empty() && request.scale != sweep.scale) {
+    throw Error("the sweep there was run at another scale",
+                {"scale", request.scale, fmt::format("it was run at '{}'", sweep.scale)});
+  }
   Spec changed = spec;
   for (const std::string& setting : request.settings) set_everywhere(changed, setting);
   const std::vector<std::string> asked = settings_by_hand(changed);
@@ -81,10 +102,7 @@ Comparison compare_spec(const SweepRequest& request, const Spec& spec) {
                                         : "it was run with " + join(sweep.settings, " ")});
   }
   Comparison comparison = compare_sweep(sweep, directory.root);
-  if (has_changed(spec, sweep)) {
-    comparison.notes.emplace_back(
-        "the spec has changed since the sweep, whose runs these are: 'batchplus sweep' runs what is new");
-  }
+  for (std::string& note : changes_since(sweep, spec)) comparison.notes.push_back(std::move(note));
   return comparison;
 }
 

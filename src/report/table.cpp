@@ -50,6 +50,7 @@ std::string escape_latex(const std::string& text) {
                                                                             {"}", "\\}"},
                                                                             {"~", "\\textasciitilde{}"},
                                                                             {"^", "\\^{}"},
+                                                                            {"|", "\\textbar{}"},
                                                                             {"±", "$\\pm$"},
                                                                             {"−", "$-$"},
                                                                             {"‖", "$\\|$"},

@@ -78,6 +78,7 @@ ReportFiles table_files(const ReportContent& content) {
 /// Draws the figures aside and adds their files; the names of the pictures.
 std::vector<std::string> add_figures(const ReportContent& content, const fs::path& directory,
                                      ReportFiles& files) {
+  ScratchDirectory::remove_leftovers(directory);
   const ScratchDirectory aside(directory);
   const Comparison& comparison = content.comparison;
   std::vector<std::string> names = draw_figures(content.panels, content.gaps, comparison.columns().labels,

@@ -1,6 +1,8 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "checkpoint/storage.h"
 #include "config/compare_configs.h"
 #include "config/config_toml.h"
@@ -82,6 +84,22 @@ void require_revision(const RunPlan& plan) {
        fmt::format("this program has revision {}: begin the run anew in another directory, or go on with "
                    "the version of the program that began it",
                    kernels::kRevision)});
+}
+
+/// Parts of the data that lack classes, because they were taken in file order.
+std::vector<std::string> notes_on_file_order(const ViewOptions& options, const RunData& data) {
+  std::vector<std::string> notes;
+  if (!options.is_sequential) return notes;
+  const auto look = [&](const ImageView& part, const ImageSet& set, const char* name) {
+    ImageView whole{set, std::vector<int64_t>(static_cast<size_t>(set.size()))};
+    std::iota(whole.indices.begin(), whole.indices.end(), int64_t{0});
+    if (std::string note = note_on_file_order(part, whole, name); !note.empty())
+      notes.push_back(std::move(note));
+  };
+  look(data.views.train, data.dataset.train, "the training set has");
+  look(data.views.validation, data.dataset.train, "the validation set has");
+  look(data.views.test, data.dataset.test, "the test set has");
+  return notes;
 }
 
 void tell(const Continuation& earlier, const std::vector<std::string>& differences, Run& run) {
@@ -170,6 +188,8 @@ RunOutcome run_training(const RunConfig& config, const RunEnvironment& environme
     about_us["init_note"] = note;
     run.progress().print_line("note: " + note);
   }
+  for (const std::string& note : notes_on_file_order(plan.data.views, data))
+    run.progress().print_line("note: " + note);
   if (beginning.checkpoint) run.restore(*beginning.checkpoint, RunLayout{config.out}.checkpoint().string());
   if (earlier) {
     const Continuation& continuation = earlier->continuation;

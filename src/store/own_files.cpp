@@ -63,15 +63,13 @@ void write_own_files(const OwnFiles& own, const fs::path& folder, Json json,
   json[kFiles] = std::move(files);
   json[kChecksum] = sha256_hex(json.dump());
   // All of them are on the disk before one takes the place of another, so that a full disk leaves the old
-  // ones.
+  // ones. Old and new ones never lie beside each other, even if the process is killed here.
   std::vector<std::unique_ptr<PendingFile>> pending;
   pending.push_back(std::make_unique<PendingFile>(folder / own.json, json.dump(1) + "\n"));
   for (const auto& [name, bytes] : others)
     pending.push_back(std::make_unique<PendingFile>(folder / name, bytes));
+  for (const std::string& name : own.others) fs::remove(folder / name);
   for (const auto& file : pending) file->commit();
-  for (const std::string& name : own.others) {
-    if (!others.contains(name)) fs::remove(folder / name);
-  }
 }
 
 }  // namespace batchplus

@@ -48,7 +48,9 @@ void require_place_for_run(const RunLayout& layout, RunWriter::Leftover leftover
   }
   // A run that cannot write one of its files does not begin with the others.
   for (const fs::path& file : layout.files()) require_replaceable(file, "");
-  for (const fs::path& file : {layout.metrics(), layout.weights()}) {
+  std::vector<fs::path> others = {layout.metrics(), layout.weights()};
+  if (leftover == RunWriter::Leftover::kRefuse) others.push_back(layout.provenance());
+  for (const fs::path& file : others) {
     if (!fs::exists(file)) continue;
     throw Error("the directory holds a file that the run would replace",
                 {"out", file.string(), "name another directory"});

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "util/error.h"
 
@@ -238,11 +239,30 @@ void require_writable_target(const fs::path& path, const std::string& where) {
   ::unlink(probe.c_str());
 }
 
+namespace {
+
+constexpr std::string_view kScratch = ".scratch.";
+constexpr std::string_view kRandomLetters = "XXXXXX";
+
+}  // namespace
+
 ScratchDirectory::ScratchDirectory(const fs::path& parent) {
   make_directories(parent);
-  std::string name = (parent / ".scratch.XXXXXX").string();
+  std::string name = (parent / fmt::format("{}{}", kScratch, kRandomLetters)).string();
   if (::mkdtemp(name.data()) == nullptr) throw_system_error("cannot create directory", parent, errno);
   path_ = name;
+}
+
+void ScratchDirectory::remove_leftovers(const fs::path& parent) {
+  std::error_code ignored;
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_one = name.starts_with(kScratch) && name.size() == kScratch.size() + kRandomLetters.size();
+    if (is_one && entry.symlink_status().type() == fs::file_type::directory)
+      leftovers.push_back(entry.path());
+  }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
 }
 
 ScratchDirectory::~ScratchDirectory() {

@@ -77,6 +77,10 @@ class ScratchDirectory {
 
   const std::filesystem::path& path() const { return path_; }
 
+  /// Removes those that processes which were killed left under `parent`, where no other process may be at
+  /// work.
+  static void remove_leftovers(const std::filesystem::path& parent);
+
  private:
   std::filesystem::path path_;
 };

@@ -142,11 +142,26 @@ TEST(Views, SequentialTakesTheFirstRecordsAndTheLastForValidation) {
   EXPECT_EQ(views.validation.indices, (std::vector<int64_t>{97, 98, 99}));
 }
 
+// As the first pictures of a folder are: they are sorted by class.
+TEST(Views, InFileOrderThatLackClassesGetANote) {
+  Dataset dataset = dataset_of(100, 20);
+  dataset.train.labels = torch::arange(100).floor_divide(10);
+  const ImageView all = make_views(dataset, {}).train;
+  const auto note_of = [&](int64_t first) {
+    const ImageView part = make_views(dataset, {.train_limit = first, .is_sequential = true}).train;
+    return note_on_file_order(part, all, "the training set has");
+  };
+  EXPECT_EQ(note_of(25),
+            "in file order the training set has 3 of 10 classes; with --sampling epoch all have their share");
+  EXPECT_EQ(note_of(91), "");
+  EXPECT_EQ(note_of(100), "");
+}
+
 TEST(Views, RefuseMoreSamplesThanThereAre) {
   const Dataset dataset = dataset_of(100, 20);
   expect_error([&] { make_views(dataset, {.train_limit = 101}); }, {"train_limit", "101", "0 to 100"});
   expect_error([&] { make_views(dataset, {.train_limit = 95, .validation = 10}); },
-               {"train_limit", "0 to 90"});
+               {"the validation set leaves fewer", "train_limit", "95", "90 of 100 are left"});
   expect_error([&] { make_views(dataset, {.test_limit = 21}); }, {"test_limit"});
   expect_error([&] { make_views(dataset, {.validation = 100}); }, {"validation"});
 }

@@ -195,6 +195,9 @@ TEST(Sweep, ReportNoticesThatTheSpecHasChanged) {
                                            "--no-figures", "--quiet", "--json"};
   EXPECT_TRUE(result_of(batchplus(report))["notes"].empty());
   std::string text = read_file(spec);
+  write_file_atomically(spec, text + "\n[report]\ntables = [\"test_loss\"]\n");
+  EXPECT_THAT(result_of(batchplus(report))["notes"].dump(),
+              HasSubstr("[report] of the spec has changed since the sweep"));
   text.replace(text.find("\"sgd\""), 5, "\"nag\"");
   write_file_atomically(spec, text);
   EXPECT_THAT(result_of(batchplus(report))["notes"].dump(),

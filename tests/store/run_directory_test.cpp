@@ -48,6 +48,17 @@ TEST(RunDirectory, IsNotThatOfASweep) {
   EXPECT_FALSE(fs::exists(scratch / "lock"));
 }
 
+TEST(RunDirectory, LeavesFilesOfSomebodysOwnAlone) {
+  for (const char* file : {"config.toml", "provenance.json", "metrics.jsonl", "weights.pt", "status.json"}) {
+    const Scratch scratch;
+    write_file_atomically(scratch / file, "mine");
+    expect_error([&] { RunWriter(scratch.path(), "epochs = 3\n", Json::object()); },
+                 {scratch.path().string()});
+    EXPECT_EQ(read_file(scratch / file), "mine");
+    EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), {}), 1) << file;
+  }
+}
+
 TEST(RunDirectory, BeginsNothingWhereOneOfItsFilesIsALink) {
   for (const char* file : {"metrics.jsonl", "weights.pt", "lock"}) {
     const Scratch scratch;

@@ -188,5 +188,16 @@ TEST(ScratchDirectory, IsRemovedWithItsContents) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(ScratchDirectory, OfAKilledProcessCanBeRemovedAndNothingElse) {
+  const Scratch scratch;
+  fs::create_directories(scratch / ".scratch.aB3xYz" / "below");
+  fs::create_directories(scratch / ".scratch.mine");
+  write_file_atomically(scratch / ".scratch.abcdef", "a file");
+  ScratchDirectory::remove_leftovers(scratch.path());
+  EXPECT_FALSE(fs::exists(scratch / ".scratch.aB3xYz"));
+  EXPECT_TRUE(fs::exists(scratch / ".scratch.mine"));
+  EXPECT_TRUE(fs::exists(scratch / ".scratch.abcdef"));
+}
+
 }  // namespace
 }  // namespace batchplus
