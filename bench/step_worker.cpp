@@ -16,7 +16,7 @@
 
 #include "core/memory.h"
 #include "data/batch_pipeline.h"
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "kernels/trace.h"
 #include "layers/layer.h"
 #include "methods/method.h"

@@ -9,7 +9,8 @@
 #include <cstdio>
 
 #include "data/batch_pipeline.h"
-#include "data/registry.h"
+#include "data/load_dataset.h"
+#include "datasets/find_files.h"
 #include "methods/registry.h"
 #include "objective/evaluate.h"
 

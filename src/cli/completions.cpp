@@ -81,6 +81,11 @@ std::string bash_completion(const CommandEntry& program) {
   return fmt::format(R"(# Completion of batchplus for bash, made from the program's own tables.
 _batchplus() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command= choices= i next
+  # --option=value is three words here.
+  case = in
+    "$before") before=${{COMP_WORDS[COMP_CWORD-2]}} ;;
+    "$current") current= ;;
+  esac
   for ((i = 1; i < COMP_CWORD; ++i)); do
     next=${{command:+$command }}${{COMP_WORDS[i]}}
     case $next in
@@ -103,6 +108,10 @@ std::string zsh_completion(const CommandEntry& program) {
 # Completion of batchplus for zsh, made from the program's own tables.
 _batchplus() {{
   local before=${{words[CURRENT-1]}} command= choices= next i
+  if [[ ${{words[CURRENT]}} == --*=* ]]; then
+    before=${{words[CURRENT]%%=*}}
+    compset -P '*='
+  fi
   for ((i = 2; i < CURRENT; ++i)); do
     next=${{command:+$command }}${{words[i]}}
     case $next in

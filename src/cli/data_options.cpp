@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/data_files.h"
 #include "cli/torch_commands.h"
 #include "cli/usage.h"
 
@@ -20,7 +21,10 @@ void add_data_command(CLI::App& app, GlobalOptions& options, CommandAction& acti
       sub->add_option("NAME", command->name, "dataset, or folder:PATH")->required();
     sub->callback([command, &options, &action, &torch, task] {
       command->task = task;
-      action = [command, &options, &torch] { return torch.data(*command, options); };
+      action = [command, &options, &torch] {
+        const bool is_drawn = command->task == DataCommand::Task::kShow;
+        return is_drawn ? torch.data_show(*command, options) : run_data_files(*command, options);
+      };
     });
     return sub;
   };

@@ -29,7 +29,7 @@ ProgramParts launcher_parts(char** argv) {
                     .measure = hand_over,
                     .models = hand_over,
                     .sweep = hand_over,
-                    .data = hand_over}};
+                    .data_show = hand_over}};
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct TorchCommands {
   Action<MeasureCommand> measure;
   Action<ModelsCommand> models;
   Action<SweepCommand> sweep;
-  Action<DataCommand> data;
+  Action<DataCommand> data_show;
 };
 
 void add_train_command(CLI::App& app, GlobalOptions& options, CommandAction& action,

@@ -1,7 +1,7 @@
 #include <torch/version.h>
 
 #include "commands/commands.h"
-#include "data/registry.h"
+#include "datasets/registry.h"
 #include "methods/registry.h"
 #include "metrics/registry.h"
 #include "networks/registry.h"

@@ -28,7 +28,7 @@ ProgramParts core_parts() {
                     .measure = run_measure,
                     .models = run_models,
                     .sweep = run_sweep,
-                    .data = run_data},
+                    .data_show = run_data_show},
           .carry_out = carry_out};
 }
 

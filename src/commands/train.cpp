@@ -10,7 +10,7 @@
 #include "commands/train_group.h"
 #include "config/config_fields.h"
 #include "config/config_toml.h"
-#include "data/registry.h"
+#include "datasets/registry.h"
 #include "run/run.h"
 #include "run/run_group.h"
 #include "util/error.h"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/torch.h"
+#include "datasets/normalization.h"
 #include "formats/image_bytes.h"
 
 namespace batchplus {
@@ -20,12 +21,6 @@ struct ImageSet {
 
 /// Tensors over the same memory.
 ImageSet to_image_set(ImageBytes bytes);
-
-/// Channel-wise (pixel / 255 - mean) / std.
-struct Normalization {
-  std::vector<double> mean;
-  std::vector<double> std;
-};
 
 /// Mean and standard deviation of each channel over all pixels of the set.
 Normalization measure_normalization(const ImageSet& set);

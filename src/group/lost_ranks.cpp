@@ -18,7 +18,7 @@ std::vector<int> silent_ranks(const StorePointer& store, int rank, int size, boo
   constexpr seconds kGrace{4};
   constexpr milliseconds kPause{20};
   const auto key = [](int of) { return fmt::format("alive/{}", of); };
-  store->set(key(rank), {1});
+  store->set(key(rank), std::vector<uint8_t>{1});
   const auto end = steady_clock::now() + kGrace;
   std::vector<int> silent;
   do {

@@ -44,7 +44,7 @@ class Notes {
  public:
   Notes(c10d::Store& store, int rank) : store_(store), rank_(rank) {}
   void write(const std::string& about, const std::string& text) {
-    store_.set(fmt::format("{}/{}", about, rank_), {text.begin(), text.end()});
+    store_.set(fmt::format("{}/{}", about, rank_), std::vector<uint8_t>(text.begin(), text.end()));
   }
   std::string read(const std::string& about, int rank) {
     const std::vector<uint8_t> text = store_.get(fmt::format("{}/{}", about, rank));

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "core/torch.h"
+#include "core/torch_versions.h"
 #include "layers/layer_observer.h"
 
 /// For the autograd functions by which layers compute with this project's own kernels. They take float

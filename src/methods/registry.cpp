@@ -191,7 +191,7 @@ const std::vector<MethodInfo>& methods() {
   return table;
 }
 
-const MethodInfo& find_method(const std::string& name, const std::string& where) {
+const MethodInfo& find_method(std::string_view name, std::string_view where) {
   return find_row(methods(), name, "method", where);
 }
 

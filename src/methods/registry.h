@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "methods/method.h"
@@ -49,7 +50,7 @@ struct MethodInfo {
 const std::vector<MethodInfo>& methods();
 
 /// The row with that name, or an Error that names `where` and suggests the nearest one.
-const MethodInfo& find_method(const std::string& name, const std::string& where);
+const MethodInfo& find_method(std::string_view name, std::string_view where);
 
 /// A method with everything decided: what it is built from.
 struct MethodPlan {

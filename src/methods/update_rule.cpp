@@ -51,7 +51,7 @@ const std::vector<UpdateRuleInfo>& update_rules() {
   return table;
 }
 
-const UpdateRuleInfo& find_update_rule(const std::string& name, const std::string& where) {
+const UpdateRuleInfo& find_update_rule(std::string_view name, std::string_view where) {
   return find_row(update_rules(), name, "update rule", where);
 }
 

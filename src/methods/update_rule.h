@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/flat_parameters.h"
@@ -56,6 +57,6 @@ struct UpdateRuleInfo {
 const std::vector<UpdateRuleInfo>& update_rules();
 
 /// The row with that name, or an Error that names `where` and suggests the nearest one.
-const UpdateRuleInfo& find_update_rule(const std::string& name, const std::string& where);
+const UpdateRuleInfo& find_update_rule(std::string_view name, std::string_view where);
 
 }  // namespace batchplus

@@ -1,9 +1,9 @@
 #include "objective/loss.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "core/tangent.h"
+#include "core/torch_versions.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/processor.h"
 #include "kernels/tensors.h"

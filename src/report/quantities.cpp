@@ -62,7 +62,7 @@ const std::vector<ReportedQuantity>& reported_quantities() {
   return kQuantities;
 }
 
-const ReportedQuantity& find_quantity(const std::string& name, const std::string& where) {
+const ReportedQuantity& find_quantity(std::string_view name, std::string_view where) {
   return find_row(reported_quantities(), name, "quantity", where);
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/report_options.h"
@@ -29,7 +30,7 @@ struct ReportedQuantity {
 
 const std::vector<ReportedQuantity>& reported_quantities();
 /// An Error that names `where` and the nearest quantity when there is none.
-const ReportedQuantity& find_quantity(const std::string& name, const std::string& where);
+const ReportedQuantity& find_quantity(std::string_view name, std::string_view where);
 
 /// An Error unless there are all quantities that a report is to show. `where` names what asks for them.
 void require_quantities(const ReportOptions& options, const std::string& where);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/input_choice.h"
+#include "datasets/find_files.h"
 #include "networks/weight_file.h"
 #include "util/error.h"
 #include "util/hash.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/load_dataset.h"
 #include "run/run_plan.h"
 #include "store/run_directory.h"
 

@@ -4,7 +4,7 @@
 #include "config/run_config.h"
 #include "data/batch_source.h"
 #include "data/image_view.h"
-#include "data/registry.h"
+#include "datasets/registry.h"
 #include "layers/layer.h"
 #include "methods/registry.h"
 #include "metrics/registry.h"

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 
-#include "data/checksums.h"
-#include "data/cifar.h"
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "data/synthetic.h"
+#include "datasets/checksums.h"
+#include "datasets/cifar.h"
+#include "datasets/find_files.h"
+#include "datasets/verify_files.h"
 #include "support/environment.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
@@ -127,6 +129,9 @@ TEST(Synthetic, IsAlwaysTheSameAndHasAllClasses) {
   const int threads = at::get_num_threads();
   at::set_num_threads(threads == 1 ? 2 : 1);
   const Dataset b = make_synthetic();
+  const DatasetInfo info = find_dataset("synthetic");
+  EXPECT_EQ(info.train_samples, a.train.size()) << "the table says it without making it";
+  EXPECT_EQ(info.test_samples, a.test.size());
   at::set_num_threads(threads);
   EXPECT_TRUE(a.train.images.equal(b.train.images));
   EXPECT_TRUE(a.test.labels.equal(b.test.labels));

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "support/fixture.h"
 #include "support/machine.h"
 #include "util/file.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "support/machine.h"
 #include "support/scratch.h"
 #include "util/process.h"

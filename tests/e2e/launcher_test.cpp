@@ -36,6 +36,7 @@ TEST(Launcher, LoadsNoLibtorchForCommandsThatNeedNone) {
       {{"methods"}, 0},         {{"report", runs, "--no-figures", "--out", out}, 0},
       {{"check", runs}, 0},     {{"train", "--no-such-option"}, 2},
       {{"trian"}, 2},           {{"report", (scratch / "nothing").string()}, 2},
+      {{"data", "list"}, 0},    {{"data", "verify", "synthetic"}, 0},
   };
   for (const auto& [line, exit_code] : lines) {
     const ProcessResult result = run_traced(line);

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/registry.h"
+#include "datasets/find_files.h"
 #include "networks/registry.h"
 #include "support/machine.h"
 #include "util/process.h"

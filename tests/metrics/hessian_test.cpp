@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include "core/torch_versions.h"
 #include "layers/convolution.h"
 #include "metrics/hessian_trace.h"
 #include "metrics/lanczos.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "metrics/registry.h"
 #include "networks/small_cnn.h"
 #include "support/expect_error.h"

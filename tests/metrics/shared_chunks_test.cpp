@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "data/registry.h"
+#include "data/load_dataset.h"
 #include "metrics/measurer.h"
 #include "metrics/registry.h"
 #include "networks/registry.h"

@@ -1,10 +1,12 @@
-#include "data/image_folder.h"
+#include "data/load_pictures.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/registry.h"
+#include "data/load_dataset.h"
+#include "datasets/picture_folder.h"
+#include "datasets/read_samples.h"
 #include "formats/png_image.h"
 #include "support/expect_error.h"
 #include "support/fixture.h"
@@ -37,7 +39,7 @@ void write_split(const fs::path& folder) {
   }
 }
 
-TEST(ImageFolder, NumbersClassesAndPicturesByName) {
+TEST(LoadPictures, NumbersClassesAndPicturesByName) {
   const Scratch scratch;
   write_split(scratch.path());
   write_file_atomically(scratch / "train" / "cat" / "notes.txt", "not a picture");
@@ -54,48 +56,52 @@ TEST(ImageFolder, NumbersClassesAndPicturesByName) {
   EXPECT_NEAR(dataset.normalization.mean[0], (0 + 1 + 2 + 50 + 51 + 52) / 6.0 / 255, 1e-12);
 }
 
-TEST(ImageFolder, WithoutASplitKeepsEveryFifthPictureForTesting) {
+TEST(LoadPictures, WithoutASplitKeepsEveryFifthPictureForTesting) {
   const Scratch scratch;
   for (int i = 0; i < 10; ++i) {
     write_picture(scratch / "a" / fmt::format("{}.png", i), static_cast<uint8_t>(i));
     write_picture(scratch / "b" / fmt::format("{}.PNG", i), static_cast<uint8_t>(100 + i));
   }
   EXPECT_EQ(count_training_pictures(scratch.path()), 16);
-  const Dataset dataset = load_image_folder(scratch.path());
+  const Dataset dataset = load_pictures(scratch.path());
   EXPECT_EQ(dataset.train.size(), 16);
+  const SampleCounts counted = count_samples({}, {scratch.path()});
+  EXPECT_EQ(counted.train, 16);
+  EXPECT_EQ(counted.test, 4);
   ASSERT_EQ(dataset.test.size(), 4);
   EXPECT_EQ(dataset.test.images[0][0][9][9].item<int>(), 4);
   EXPECT_EQ(dataset.test.images[3][0][9][9].item<int>(), 109);
 }
 
 // Pillow's resize with BILINEAR, which averages over the source's pixels too; it rounds in fixed point.
-TEST(ImageFolder, ResizesLikePillow) {
+TEST(LoadPictures, ResizesLikePillow) {
   const Scratch scratch;
   for (const std::string part : {"train", "test"}) {
     for (const std::string name : {"a", "b"}) make_directories(scratch / part / name);
     fs::copy_file(fixture("picture_40x48.png"), scratch / part / "a" / "x.png");
     fs::copy_file(fixture("picture_32x32.png"), scratch / part / "b" / "x.png");
   }
-  const Dataset dataset = load_image_folder(scratch.path());
+  const Dataset dataset = load_pictures(scratch.path());
   const torch::Tensor difference =
       (dataset.train.images[0].to(torch::kInt32) - dataset.train.images[1].to(torch::kInt32)).abs();
   EXPECT_LE(difference.max().item<int>(), 1);
 }
 
-TEST(ImageFolder, SaysWhatIsWrong) {
+TEST(LoadPictures, SaysWhatIsWrong) {
   const Scratch scratch;
   expect_error([&] { find_dataset("folder:" + (scratch / "none").string()); }, {"none", "folder:PATH"});
   expect_error([&] { find_dataset("folder:" + scratch.path().string()); },
                {"not a folder of pictures", "0 folders"});
   write_split(scratch.path());
   fs::rename(scratch / "test" / "cat", scratch / "test" / "dog");
-  expect_error([&] { load_image_folder(scratch.path()); }, {"different classes", "ant, dog", "ant, cat"});
+  expect_error([&] { load_pictures(scratch.path()); }, {"different classes", "ant, dog", "ant, cat"});
   fs::rename(scratch / "test" / "dog", scratch / "test" / "cat");
   write_file_atomically(scratch / "train" / "cat" / "1.png", "broken");
-  expect_error([&] { load_image_folder(scratch.path()); }, {"cannot decode", "1.png"});
+  expect_error([&] { load_pictures(scratch.path()); }, {"cannot decode", "1.png"});
+  expect_error([&] { count_samples({}, {scratch.path()}); }, {"cannot decode", "1.png"});
   fs::remove_all(scratch / "train" / "cat");
   make_directories(scratch / "train" / "cat");
-  expect_error([&] { load_image_folder(scratch.path()); }, {"no PNG pictures", "cat"});
+  expect_error([&] { load_pictures(scratch.path()); }, {"no PNG pictures", "cat"});
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "data/dataset.h"
-#include "data/dataset_files.h"
+#include "datasets/dataset_files.h"
+#include "datasets/labelled_images.h"
 
 namespace batchplus {
 
 /// CIFAR-10 and CIFAR-100 (fine labels) in the official binary layout, from a folder or the official .tar.gz.
-Dataset load_cifar10(const DatasetLocation& location);
-Dataset load_cifar100(const DatasetLocation& location);
+LabelledImages read_cifar10(const DatasetLocation& location);
+LabelledImages read_cifar100(const DatasetLocation& location);
 
 /// The files that make them up, the test file last.
 const std::vector<std::string>& cifar10_files();

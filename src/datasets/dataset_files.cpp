@@ -1,4 +1,4 @@
-#include "data/dataset_files.h"
+#include "datasets/dataset_files.h"
 
 #include <fmt/format.h>
 

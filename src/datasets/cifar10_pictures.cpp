@@ -1,11 +1,11 @@
-#include "data/cifar10_pictures.h"
+#include "datasets/cifar10_pictures.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/cifar.h"
+#include "datasets/cifar.h"
 #include "formats/png_image.h"
 #include "util/error.h"
 

@@ -1,11 +1,10 @@
-#include "data/registry.h"
+#include "datasets/registry.h"
 
-#include "data/cifar.h"
-#include "data/cifar10_pictures.h"
-#include "data/image_folder.h"
-#include "data/mnist.h"
-#include "data/svhn.h"
-#include "data/synthetic.h"
+#include "datasets/cifar.h"
+#include "datasets/cifar10_pictures.h"
+#include "datasets/mnist.h"
+#include "datasets/picture_folder.h"
+#include "datasets/svhn.h"
 #include "util/error.h"
 #include "util/table.h"
 
@@ -81,12 +80,12 @@ DatasetSources fashion_mnist_sources() {
   };
 }
 
-DatasetInfo image_folder(const std::string& name) {
+DatasetInfo picture_folder(const std::string& name) {
   const fs::path path = name.substr(kFolderPrefix.size());
   return {
       .name = name,
       .description = "PNG pictures, a folder for each class",
-      .classes = static_cast<int64_t>(image_folder_classes(path).size()),
+      .classes = static_cast<int64_t>(picture_classes(path).size()),
       .channels = 3,
       .side = 32,
       .train_samples = count_training_pictures(path),
@@ -98,7 +97,7 @@ DatasetInfo image_folder(const std::string& name) {
       .files = {},
       .sources = {},
       .how_to_get = "",
-      .load = [](const DatasetLocation& location) { return load_image_folder(location.path); },
+      .read = {},
   };
 }
 
@@ -121,7 +120,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = cifar10_files(),
           .sources = cifar10_sources(),
           .how_to_get = "run 'batchplus data fetch cifar10'",
-          .load = load_cifar10,
+          .read = read_cifar10,
       },
       {
           .name = "cifar100",
@@ -138,7 +137,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = cifar100_files(),
           .sources = cifar100_sources(),
           .how_to_get = "run 'batchplus data fetch cifar100'",
-          .load = load_cifar100,
+          .read = read_cifar100,
       },
       {
           .name = "svhn",
@@ -155,7 +154,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = svhn_files(),
           .sources = svhn_sources(),
           .how_to_get = "run 'batchplus data fetch svhn'",
-          .load = load_svhn,
+          .read = read_svhn,
       },
       {
           .name = "mnist",
@@ -172,7 +171,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = mnist_files(),
           .sources = mnist_sources(),
           .how_to_get = "run 'batchplus data fetch mnist'",
-          .load = load_mnist,
+          .read = read_mnist,
       },
       {
           .name = "fashion-mnist",
@@ -189,7 +188,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = mnist_files(),
           .sources = fashion_mnist_sources(),
           .how_to_get = "run 'batchplus data fetch fashion-mnist', or install Debian's dataset-fashion-mnist",
-          .load = load_fashion_mnist,
+          .read = read_fashion_mnist,
       },
       {
           .name = "synthetic",
@@ -198,7 +197,7 @@ const std::vector<DatasetInfo>& datasets() {
           .channels = 3,
           .side = 32,
           .train_samples = 10000,
-          .test_samples = 0,
+          .test_samples = 2000,
           .normalization = {{0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}},
           .is_augmented_by_default = false,
           .folder = "",
@@ -206,7 +205,7 @@ const std::vector<DatasetInfo>& datasets() {
           .files = {},
           .sources = {},
           .how_to_get = "",
-          .load = [](const DatasetLocation&) { return make_synthetic(); },
+          .read = {},
       },
   };
   return table;
@@ -229,7 +228,7 @@ std::string absolute_dataset(const std::string& name) {
 }
 
 DatasetInfo find_dataset(const std::string& name) {
-  if (is_folder(name)) return image_folder(name);
+  if (is_folder(name)) return picture_folder(name);
   return find_row(datasets(), name, "dataset", "dataset");
 }
 

@@ -1,4 +1,4 @@
-#include "data/cifar.h"
+#include "datasets/cifar.h"
 
 #include "formats/cifar_records.h"
 
@@ -6,17 +6,15 @@ namespace batchplus {
 namespace {
 
 /// All files but the last are for training.
-Dataset load(const DatasetLocation& location, const std::vector<std::string>& names,
-             const CifarLabels& layout) {
+LabelledImages read(const DatasetLocation& location, const std::vector<std::string>& names,
+                    const CifarLabels& layout, std::vector<std::string> class_names) {
   const std::vector<DatasetFile> files = read_dataset_files(location, names);
-  ImageBytes train;
-  ImageBytes test;
-  for (size_t f = 0; f < files.size(); ++f)
-    append_cifar_records(files[f].bytes, layout, files[f].where, f + 1 < files.size() ? train : test);
-  Dataset dataset;
-  dataset.train = to_image_set(std::move(train));
-  dataset.test = to_image_set(std::move(test));
-  return dataset;
+  LabelledImages samples{.train = {}, .test = {}, .class_names = std::move(class_names)};
+  for (size_t f = 0; f < files.size(); ++f) {
+    append_cifar_records(files[f].bytes, layout, files[f].where,
+                         f + 1 < files.size() ? samples.train : samples.test);
+  }
+  return samples;
 }
 
 const std::vector<std::string>& cifar100_classes() {
@@ -54,17 +52,13 @@ const std::vector<std::string>& cifar100_files() {
   return files;
 }
 
-Dataset load_cifar10(const DatasetLocation& location) {
-  Dataset dataset = load(location, cifar10_files(), kCifar10Labels);
-  dataset.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
-                         "dog",      "frog",       "horse", "ship", "truck"};
-  return dataset;
+LabelledImages read_cifar10(const DatasetLocation& location) {
+  return read(location, cifar10_files(), kCifar10Labels,
+              {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"});
 }
 
-Dataset load_cifar100(const DatasetLocation& location) {
-  Dataset dataset = load(location, cifar100_files(), kCifar100Labels);
-  dataset.class_names = cifar100_classes();
-  return dataset;
+LabelledImages read_cifar100(const DatasetLocation& location) {
+  return read(location, cifar100_files(), kCifar100Labels, cifar100_classes());
 }
 
 }  // namespace batchplus

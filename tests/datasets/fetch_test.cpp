@@ -1,12 +1,15 @@
 // Fetching from a real server on this machine: a dataset like CIFAR-100, published as one archive.
 
-#include "data/fetch.h"
+#include "datasets/fetch.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
+#include "datasets/find_files.h"
+#include "datasets/read_samples.h"
+#include "datasets/verify_files.h"
 #include "support/expect_error.h"
 #include "support/http_server.h"
 #include "support/image_files.h"
@@ -44,6 +47,10 @@ DatasetInfo small_dataset(const std::string& address) {
   return info;
 }
 
+SampleCounts counts(const DatasetInfo& info, const fs::path& directory) {
+  return count_samples(info, locate(info, directory).value());
+}
+
 FetchOptions quick() {
   FetchOptions options;
   options.download.first_wait_seconds = 0.001;
@@ -65,7 +72,7 @@ TEST(Fetch, BringsUnpacksAndVerifies) {
   const Scratch scratch;
   const DatasetInfo info = small_dataset(server.address());
   EXPECT_TRUE(fetch_dataset(info, scratch.path(), quick()));
-  EXPECT_EQ(load_dataset(info, scratch.path()).train.size(), 30);
+  EXPECT_EQ(counts(info, scratch.path()).train, 30);
   EXPECT_EQ(verify_files(info, *locate(info, scratch.path())), Verification::kAsFetched);
   EXPECT_FALSE(fetch_dataset(info, scratch.path(), quick())) << "it is there already";
   EXPECT_EQ(server.requests().size(), 1U);
@@ -76,7 +83,7 @@ TEST(Fetch, GetsThroughACutConnection) {
   const Scratch scratch;
   const DatasetInfo info = small_dataset(server.address());
   EXPECT_TRUE(fetch_dataset(info, scratch.path(), quick()));
-  EXPECT_EQ(load_dataset(info, scratch.path()).test.size(), 10);
+  EXPECT_EQ(counts(info, scratch.path()).test, 10);
   EXPECT_EQ(server.requests().size(), 3U);
   EXPECT_EQ(server.requests()[1].range, "bytes=150-");
 }
@@ -112,7 +119,7 @@ TEST(Fetch, TwoAtOnceDownloadOnce) {
   second.join();
   EXPECT_EQ(brought, 1);
   EXPECT_EQ(server.requests().size(), 1U);
-  EXPECT_EQ(load_dataset(info, scratch.path()).train.size(), 30);
+  EXPECT_EQ(counts(info, scratch.path()).train, 30);
 }
 
 TEST(Fetch, TakesFilesFromAMirror) {
@@ -133,7 +140,7 @@ TEST(Fetch, TakesTheArchiveOrTheFilesFromHere) {
     FetchOptions options = quick();
     options.from = from;
     EXPECT_TRUE(fetch_dataset(info, target.path(), options));
-    EXPECT_EQ(load_dataset(info, target.path()).train.size(), 30);
+    EXPECT_EQ(counts(info, target.path()).train, 30);
   };
   fetch_from(source / "renamed.tar.gz");
   write_file_atomically(source / "train.bin", cifar100_records(30));

@@ -1,4 +1,4 @@
-#include "data/checksums.h"
+#include "datasets/checksums.h"
 
 #include <fmt/format.h>
 

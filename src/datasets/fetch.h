@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "data/registry.h"
+#include "datasets/registry.h"
 #include "util/download.h"
 
 namespace batchplus {

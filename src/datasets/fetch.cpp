@@ -1,8 +1,10 @@
-#include "data/fetch.h"
+#include "datasets/fetch.h"
 
 #include <fmt/format.h>
 
-#include "data/checksums.h"
+#include "datasets/checksums.h"
+#include "datasets/find_files.h"
+#include "datasets/read_samples.h"
 #include "formats/gzip.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -41,7 +43,7 @@ class Fetch {
   void run(const fs::path& folder) {
     bring();
     record_checksums();
-    require_published_counts(load_dataset_at(info_, {staged_}));
+    require_published_counts(count_samples(info_, {staged_}));
     std::error_code problem;
     fs::rename(staged_, folder, problem);
     if (problem) {
@@ -146,12 +148,11 @@ class Fetch {
   }
 
   /// A part of a dataset would give other results under its name.
-  void require_published_counts(const Dataset& dataset) const {
-    if (dataset.train.size() == info_.train_samples && dataset.test.size() == info_.test_samples) return;
+  void require_published_counts(const SampleCounts& found) const {
+    if (found.train == info_.train_samples && found.test == info_.test_samples) return;
     throw Error(fmt::format("not the whole of {}", info_.name),
                 {options_.from.empty() ? info_.name : options_.from.string(),
-                 fmt::format("{} + {} samples", format_count(dataset.train.size()),
-                             format_count(dataset.test.size())),
+                 fmt::format("{} + {} samples", format_count(found.train), format_count(found.test)),
                  fmt::format("published are {} + {}; {{data_dir}} reads a dataset of your own as it is",
                              format_count(info_.train_samples), format_count(info_.test_samples))});
   }

@@ -1,4 +1,4 @@
-#include "data/npm_package.h"
+#include "datasets/npm_package.h"
 
 #include <fmt/format.h>
 

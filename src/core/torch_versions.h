@@ -1,0 +1,12 @@
+#pragma once
+
+// What differs between the versions of libtorch, and between the compilers that read its headers, stands here
+// and nowhere else.
+
+// Autograd functions. libtorch's `Function::apply` reserves room in an empty std::vector<bool>. GCC 14 takes
+// the copy of its old words, of which there are none, for one beyond the new memory.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#include <torch/csrc/autograd/custom_function.h>
+#pragma GCC diagnostic pop
