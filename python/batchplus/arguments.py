@@ -12,7 +12,7 @@ from batchplus.errors import Error
 _FLAGS_OF_ALL = frozenset({"json", "quiet"})
 FLAGS = {
     "train": _FLAGS_OF_ALL | {"resume", "tensorboard"},
-    "sweep": _FLAGS_OF_ALL | {"dry_run", "no_calibration", "requeue", "retry_failed", "slurm"},
+    "sweep": _FLAGS_OF_ALL | {"dry_run", "no_calibration", "open", "requeue", "retry_failed", "slurm", "watch"},
     "measure": _FLAGS_OF_ALL | {"per_layer"},
     "report": _FLAGS_OF_ALL | {"no_figures"},
 }

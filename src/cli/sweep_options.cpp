@@ -29,6 +29,16 @@ CLI::Option* add_slurm_options(CLI::App& sweep, SlurmCommand& command) {
   return slurm;
 }
 
+/// Adds --watch and what goes with it. Only who runs the runs can be watched meanwhile.
+void add_watch_options(CLI::App& sweep, SweepCommand& command, const std::vector<CLI::Option*>& others) {
+  CLI::Option* watch = sweep.add_flag(
+      "--watch", command.is_watched,
+      "serve a page that shows the runs while they run, and print its address on stderr; it ends with the "
+      "sweep");
+  for (CLI::Option* other : others) watch->excludes(other);
+  for (CLI::Option* option : add_serve_options(sweep, command.page, "with --watch: ")) option->needs(watch);
+}
+
 }  // namespace
 
 void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& action,
@@ -52,7 +62,8 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
               "--workers", command->workers,
               "processes, each on its own --threads cores (default: as many as fit, one thread each)")
           ->check(at_least(1));
-  sweep->add_flag("--dry-run", command->is_dry_run, "list the runs and what they cost, and run none");
+  CLI::Option* dry_run =
+      sweep->add_flag("--dry-run", command->is_dry_run, "list the runs and what they cost, and run none");
   sweep->add_flag("!--no-calibration", command->is_calibrated, "a dry run does not time this machine");
   CLI::Option* index = sweep
                            ->add_option("--index", command->index,
@@ -63,7 +74,8 @@ void add_sweep_command(CLI::App& app, GlobalOptions& options, CommandAction& act
                  "with --index in a Slurm job: when a signal stops the run, queue the job again")
       ->needs(index);
   sweep->add_flag("--retry-failed", command->is_retrying, "try runs again that failed before");
-  add_slurm_options(*sweep, command->slurm)->excludes(workers)->excludes(index);
+  CLI::Option* slurm = add_slurm_options(*sweep, command->slurm)->excludes(workers)->excludes(index);
+  add_watch_options(*sweep, *command, {dry_run, index, slurm});
   sweep->add_option("--worker-cores", command->worker_cores)->group("");
   sweep->callback([command, &options, &action, &torch, status] {
     command->is_status = status->parsed();

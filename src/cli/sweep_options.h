@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/serve_options.h"
 #include "config/slurm_options.h"
 #include "config/sweep_request.h"
 
@@ -25,6 +26,9 @@ struct SweepCommand {
   bool is_retrying = false;
   SlurmCommand slurm;
   bool is_requeuing = false;
+  /// `--watch`: a page of the sweep while it runs.
+  bool is_watched = false;
+  ServeCommand page;
   /// This process is a worker of another one; pinned to these cores.
   std::string worker_cores;
 };

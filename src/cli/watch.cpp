@@ -3,13 +3,12 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/serve_options.h"
 #include "util/error.h"
 #include "util/json.h"
-#include "util/process.h"
 #include "util/standard_streams.h"
 #include "util/stop_signal.h"
 #include "watch/serve_runs.h"
@@ -19,12 +18,11 @@ namespace {
 
 struct WatchCommand {
   std::vector<std::string> paths;
-  ServeOptions serve;
-  bool opens_browser = false;
+  ServeCommand page;
 };
 
 int run_watch(const WatchCommand& command, const GlobalOptions& options) {
-  ServeOptions serve = command.serve;
+  ServeOptions serve = command.page.serve;
   if (!command.paths.empty()) serve.paths.assign(command.paths.begin(), command.paths.end());
   watch_stop_signals(SecondSignal::kExits);
   const RunServer server(serve);
@@ -36,15 +34,7 @@ int run_watch(const WatchCommand& command, const GlobalOptions& options) {
   }
   // Who waits for the address reads it now, also through a pipe.
   if (!flush_standard_output()) return Error::kFailure;
-  std::optional<ChildProcess> browser;
-  if (command.opens_browser) {
-    try {
-      browser.emplace(std::vector<std::string>{"xdg-open", server.address()},
-                      std::filesystem::path("/dev/null"));
-    } catch (const Error&) {
-      tell("There is no xdg-open here: open the address yourself.\n");
-    }
-  }
+  const auto browser = open_page(command.page, server.address());
   while (stop_signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return 0;
 }
@@ -59,13 +49,7 @@ void add_watch_command(CLI::App& app, GlobalOptions& options, CommandAction& act
       "path", command->paths,
       "run directories, sweeps, or folders of them, also of ones that are still to come (default: "
       "where you are)");
-  watch->add_option("--port", command->serve.port, "port to listen on (default: a free one)")
-      ->check(CLI::Range(0, 65535));
-  watch->add_option(
-      "--host", command->serve.host,
-      "address to listen on (default: 127.0.0.1); any but this machine's own needs a token, which "
-      "is in the address printed");
-  watch->add_flag("--open", command->opens_browser, "open the page in a browser");
+  add_serve_options(*watch, command->page);
   watch->callback([command, &options, &action] {
     action = [command, &options] { return run_watch(*command, options); };
   });

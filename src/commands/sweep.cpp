@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/own_programs.h"
+#include "cli/serve_options.h"
 #include "cli/spec_options.h"
 #include "commands/commands.h"
 #include "commands/environment.h"
@@ -24,6 +25,7 @@
 #include "util/stop_signal.h"
 #include "util/terminal.h"
 #include "util/text.h"
+#include "watch/serve_runs.h"
 
 namespace batchplus {
 namespace {
@@ -126,6 +128,32 @@ void run_here(const Sweep& sweep, const SweepCommand& command, const GlobalOptio
              screen.leave_picture();
            }});
 }
+
+/// What `--watch` serves, until the end of the scope. In this process, and so not longer than it, however it
+/// ends; and before the first run begins, so that a port that is taken costs nothing.
+class SweepPage {
+ public:
+  SweepPage(const Sweep& sweep, const ServeCommand& command) : server_(options_of(sweep, command)) {
+    tell("Watch the sweep at {}\n", server_.address());
+    browser_ = open_page(command, server_.address());
+  }
+
+  /// Lets pages that are open get the last results. A signal cuts it short.
+  void show_end() {
+    constexpr double kMostSeconds = 5;
+    server_.show_end(kMostSeconds, [] { return stop_signal() != 0; });
+  }
+
+ private:
+  static ServeOptions options_of(const Sweep& sweep, const ServeCommand& command) {
+    ServeOptions options = command.serve;
+    options.paths = {sweep.directory.root};
+    return options;
+  }
+
+  RunServer server_;
+  std::unique_ptr<ChildProcess> browser_;
+};
 
 void report_failures(const Sweep& sweep) {
   for (const PlannedRun& row : sweep.planned) {
@@ -285,8 +313,12 @@ int run_sweep(const SweepCommand& command, const GlobalOptions& options) {
     submit(sweep, command, options);
     return 0;
   }
+  const std::unique_ptr<SweepPage> page =
+      command.is_watched ? std::make_unique<SweepPage>(sweep, command.page) : nullptr;
   run_here(sweep, command, options);
-  return exit_code_of_stop(conclude(sweep, options));
+  const int outcome = conclude(sweep, options);
+  if (page) page->show_end();
+  return exit_code_of_stop(outcome);
 }
 
 }  // namespace batchplus

@@ -83,19 +83,24 @@ WatchApi::WatchApi(const Watcher& watcher, std::string title)
   boot_ = sha256_hex(fmt::format("{}{}", ::getpid(), utc_timestamp())).substr(0, kDigits);
 }
 
-WatchReply WatchApi::answer(const WatchRequest& request) {
+std::optional<WatchReply> WatchApi::answer_at_once(const WatchRequest& request) const {
   const std::string path = path_of(request.target);
-  if (path == "/") return {.content_type = "text/html; charset=utf-8", .body = page_};
+  if (path == "/") return WatchReply{.content_type = "text/html; charset=utf-8", .body = page_};
   if (path == "/page.css") return asset("text/css; charset=utf-8", kPageStyle);
   if (path == "/page.js") return asset("text/javascript; charset=utf-8", kPageScript);
+  if (path != "/api/events") return std::nullopt;
+  return WatchReply{.content_type = "text/event-stream",
+                    .is_event_stream = true,
+                    .since = version_of_event(request.header("last-event-id"))};
+}
+
+WatchReply WatchApi::answer(const WatchRequest& request) {
+  if (auto reply = answer_at_once(request)) return std::move(*reply);
+  watcher_.wait_for_first_look();
+  const std::string path = path_of(request.target);
   if (path == "/api/runs") return runs();
   if (path == "/api/sweeps") return sweeps();
   if (path == "/api/report") return report(request.target);
-  if (path == "/api/events") {
-    return {.content_type = "text/event-stream",
-            .is_event_stream = true,
-            .since = version_of_event(request.header("last-event-id"))};
-  }
   const std::string run_path = "/api/runs/";
   if (path.starts_with(run_path)) return run(path.substr(run_path.size()), request.target);
   return problem(404, "there is nothing here");
@@ -176,7 +181,7 @@ WatchReply WatchApi::report(const std::string& target) {
     constexpr double kTimesAsLong = 5;
     const double age = since_start.seconds() - kept->second.built_at;
     const bool is_fresh = kept->second.version == watcher_.version();
-    if (is_fresh || age < std::max(0.2, kTimesAsLong * kept->second.seconds)) {
+    if (is_fresh || (!has_ended_ && age < std::max(0.2, kTimesAsLong * kept->second.seconds))) {
       return {.body = kept->second.body, .headers = {{"Batchplus-Fresh", is_fresh ? "yes" : "no"}}};
     }
   }
@@ -221,6 +226,7 @@ std::shared_ptr<const std::string> WatchApi::events_since(uint64_t& version) {
     text += "]\n\n";
   }
   text += fmt::format("event: seen\nid: {}-{}\ndata: {}\n\n", boot_, changes.version, changes.version);
+  if (has_ended_) text += "event: end\ndata: {}\n\n";
   events_from_ = version;
   events_to_ = changes.version;
   version = changes.version;

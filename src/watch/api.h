@@ -1,9 +1,10 @@
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "watch/http_message.h"
@@ -18,12 +19,18 @@ class WatchApi {
   explicit WatchApi(const Watcher& watcher, std::string title);
 
   WatchReply answer(const WatchRequest& request);
+  /// The answer, where it takes no time: the page itself, and the beginning of a stream. The others wait
+  /// until every run was looked at, and read files.
+  std::optional<WatchReply> answer_at_once(const WatchRequest& request) const;
 
   /// What an event stream sends to who has seen a version; sets the version that it has seen then. 0: it has
   /// seen nothing.
   std::shared_ptr<const std::string> events_since(uint64_t& version);
   /// Where a reader was left that names its last event, "BOOT-VERSION"; 0 when that was another server.
   uint64_t version_of_event(const std::string& id) const;
+
+  /// Nothing will change any more: streams are told so with what they get next, and reports are never old.
+  void end() { has_ended_ = true; }
 
  private:
   WatchReply runs() const;
@@ -41,6 +48,7 @@ class WatchApi {
   const Watcher& watcher_;
   std::shared_ptr<const std::string> page_;
   std::string boot_;
+  std::atomic<bool> has_ended_{false};
   std::mutex reports_mutex_;
   std::map<std::string, Kept> reports_;
   std::mutex events_mutex_;

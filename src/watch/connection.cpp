@@ -73,6 +73,7 @@ class HttpConnection : public Connection {
     WatchRequest request = plain_request(header);
     if (auto refused = host_.access().refuse(request)) return write(std::move(*refused));
     if (has_body) return write({.status = 413});
+    if (auto reply = host_.api().answer_at_once(request)) return write(std::move(*reply));
     // What is read from files does not keep the others waiting.
     stream_.expires_never();
     asio::post(host_.workers(), [self = self(), request = std::move(request)] {

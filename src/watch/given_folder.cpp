@@ -118,6 +118,11 @@ std::vector<std::string> GivenFolder::folders_in(const fs::path& relative) const
   return names;
 }
 
+int GivenFolder::open_folder(const fs::path& relative) const {
+  return relative.empty() ? ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0)
+                          : open_inside(relative, O_PATH | O_DIRECTORY);
+}
+
 bool GivenFolder::has_folder(const fs::path& relative) const {
   struct stat status {};
   return ::fstatat(descriptor_, relative.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -49,6 +49,8 @@ class GivenFolder {
   /// Names of the directories in one, hidden ones and links left out, in no order.
   std::vector<std::string> folders_in(const std::filesystem::path& relative) const;
   bool has_folder(const std::filesystem::path& relative) const;
+  /// A descriptor of a directory that can only be named, for the caller to close; -1 when there is none.
+  int open_folder(const std::filesystem::path& relative) const;
 
  private:
   /// -1 when one of the parts is a link, or the like.

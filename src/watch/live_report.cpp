@@ -27,6 +27,15 @@ void note_once(Comparison& comparison, const std::string& note) {
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
 }
 
+/// What a report looks at in a record.
+std::set<std::string> keys_of(const ReportOptions& options) {
+  std::set<std::string> keys = {"train_loss", "loss_gap", "train_accuracy", "accuracy_gap"};
+  keys.insert(options.tables.begin(), options.tables.end());
+  keys.insert(options.curves.begin(), options.curves.end());
+  for (const XAxis& axis : x_axes()) keys.insert(axis.key);
+  return keys;
+}
+
 /// As read_runs does from files, from what is known of the runs.
 void fill_runs(const Watcher& watcher, Comparison& comparison) {
   size_t records = 0;
@@ -37,6 +46,7 @@ void fill_runs(const Watcher& watcher, Comparison& comparison) {
     }
   };
   for_each([&](ComparedRun&, const WatchedRun& seen) { records += seen.columns().kept(); });
+  const std::set<std::string> keys = keys_of(comparison.options);
   const size_t stride = std::max<size_t>(1, (records + kMostRecords - 1) / kMostRecords);
   for_each([&](ComparedRun& run, const WatchedRun& seen) {
     if (!seen.problem().empty()) {
@@ -56,10 +66,9 @@ void fill_runs(const Watcher& watcher, Comparison& comparison) {
     run.record = StoredRun{.config_toml = {},
                            .provenance = Json::object(),
                            .status = seen.status(),
-                           .metrics = seen.columns().records(stride)};
+                           .metrics = seen.columns().records(stride, keys)};
   });
-  if (stride > 1)
-    comparison.notes.push_back(fmt::format("of {} records the figures show each {}.", records, stride));
+  if (stride > 1) comparison.notes.push_back(fmt::format("the figures show one of {} records", stride));
 }
 
 /// A name that tells a run from the others.
@@ -87,6 +96,11 @@ Comparison compare_each(const Watcher& watcher, const std::vector<std::string>& 
   std::set<std::string> names;
   for (const std::string& id : ids) {
     watcher.with_run(id, [&](const WatchedRun& run) {
+      // What their sweep's report shows of them; levels of the training loss are for means over seeds.
+      if (comparison.cells.empty() && run.place().description) {
+        comparison.options = run.place().description->report;
+        comparison.options.at_loss.clear();
+      }
       std::string name = name_of(run);
       if (!names.insert(name).second) name += fmt::format(" ({})", id.substr(0, 4));
       comparison.axes.back().labels.push_back(name);

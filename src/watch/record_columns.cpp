@@ -17,7 +17,7 @@ constexpr size_t kLongestKey = 100;
 /// Collects the numbers of a record while it is parsed, without building it.
 class NumbersOfRecord : public nlohmann::json_sax<Json> {
  public:
-  std::map<std::string, double> numbers;
+  std::vector<std::pair<std::string, double>> numbers;
   bool is_object = false;
 
   bool null() override { return true; }
@@ -56,12 +56,12 @@ class NumbersOfRecord : public nlohmann::json_sax<Json> {
  private:
   bool number(double value) {
     if (arrays_ > 0 || !std::isfinite(value)) return true;
-    if (depth_ == 1) numbers[outer_] = value;
+    if (depth_ == 1) numbers.emplace_back(outer_, value);
     if (depth_ != 2) return true;
-    if (inner_ == "value") numbers[outer_] = value;
+    if (inner_ == "value") numbers.emplace_back(outer_, value);
     const bool is_beside_gap = (outer_ == "loss_gap" && inner_ == "train_loss") ||
                                (outer_ == "accuracy_gap" && inner_ == "train_accuracy");
-    if (is_beside_gap) numbers[inner_] = value;
+    if (is_beside_gap) numbers.emplace_back(inner_, value);
     return true;
   }
 
@@ -98,11 +98,14 @@ bool RecordColumns::add(std::string_view line) {
     column.newest = value;
     column.lowest = std::min(column.lowest, value);
     column.highest = std::max(column.highest, value);
-    if (is_kept) column.values.push_back(value);
+    if (!is_kept) continue;
+    // A key that a record has twice counts once, with its last value.
+    column.values.resize(kept_ + 1, kUnknown);
+    column.values.back() = value;
   }
   last_.clear();
   if (!is_kept) {
-    last_ = std::move(parsed.numbers);
+    for (auto& [key, value] : parsed.numbers) last_[std::move(key)] = value;
     return true;
   }
   ++kept_;
@@ -139,24 +142,32 @@ std::map<std::string, double> RecordColumns::newest_values() const {
   return values;
 }
 
-Json RecordColumns::record_at(size_t row) const {
+void RecordColumns::shrink() {
+  for (auto& [key, column] : columns_) column.values.shrink_to_fit();
+}
+
+Json RecordColumns::record_at(size_t row, const std::set<std::string>& keys) const {
   std::map<std::string, double> numbers;
   for (const auto& [key, column] : columns_) {
-    if (!std::isnan(column.values[row])) numbers[key] = column.values[row];
+    if (!std::isnan(column.values[row]) && keys.contains(key)) numbers[key] = column.values[row];
   }
   return json_of(numbers);
 }
 
-std::vector<Json> RecordColumns::records(size_t stride) const {
+std::vector<Json> RecordColumns::records(size_t stride, const std::set<std::string>& keys) const {
   std::vector<Json> all;
   if (kept_ == 0) return all;
-  for (size_t row = 0; row < kept_; row += stride) all.push_back(record_at(row));
-  if ((kept_ - 1) % stride != 0) all.push_back(record_at(kept_ - 1));
-  if (!last_.empty()) all.push_back(json_of(last_));
+  for (size_t row = 0; row < kept_; row += stride) all.push_back(record_at(row, keys));
+  if ((kept_ - 1) % stride != 0) all.push_back(record_at(kept_ - 1, keys));
+  if (!last_.empty()) {
+    std::map<std::string, double> last = last_;
+    std::erase_if(last, [&](const auto& entry) { return !keys.contains(entry.first); });
+    all.push_back(json_of(last));
+  }
   for (const bool is_low : {true, false}) {
     Json extremes = Json::object();
     for (const auto& [key, column] : columns_) {
-      if (key != "epoch") extremes[key] = is_low ? column.lowest : column.highest;
+      if (key != "epoch" && keys.contains(key)) extremes[key] = is_low ? column.lowest : column.highest;
     }
     all.push_back(std::move(extremes));
   }

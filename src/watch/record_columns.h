@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ class RecordColumns {
   /// False, and nothing is added, when the line is not a JSON object.
   bool add(std::string_view line);
   void clear() { *this = RecordColumns(); }
+  /// Gives back the memory that was kept for more records.
+  void shrink();
 
   /// Records added.
   size_t count() const { return count_; }
@@ -31,8 +34,8 @@ class RecordColumns {
   std::map<std::string, double> newest_values() const;
 
   /// Records as a report reads them, `stride` apart, and the last. Behind them one without an epoch, which
-  /// is in no curve, with the extremes of each key: the best of all epochs stays what it is.
-  std::vector<Json> records(size_t stride) const;
+  /// is in no curve, with the extremes of each key: the best of all epochs stays what it is. Only these keys.
+  std::vector<Json> records(size_t stride, const std::set<std::string>& keys) const;
 
  private:
   struct Column {
@@ -41,7 +44,7 @@ class RecordColumns {
     double lowest = 0;
     double highest = 0;
   };
-  Json record_at(size_t row) const;
+  Json record_at(size_t row, const std::set<std::string>& keys) const;
   void halve();
 
   std::map<std::string, Column, std::less<>> columns_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ class RunServer {
 
   /// What to open in a browser; the token, where one is needed, is in it.
   std::string address() const;
+
+  /// Tells those who look that nothing more will come, and waits until they have taken what is there and
+  /// left: so many seconds at most, or until `is_enough`.
+  void show_end(double most_seconds, const std::function<bool()>& is_enough);
 
  private:
   class Parts;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -92,16 +93,19 @@ class WatchServer::Parts : public ConnectionHost {
   void remove(Connection& connection) override {
     connections_.erase(&connection);
     streams_.erase(&connection);
+    stream_count_ = streams_.size();
   }
   bool add_stream(Connection& connection) override {
     if (streams_.size() >= limits_.event_streams) return false;
     streams_.insert(&connection);
+    stream_count_ = streams_.size();
     return true;
   }
 
   /// Who is connected. Before the context, which takes the last of them with it.
   std::set<Connection*> connections_;
   std::set<Connection*> streams_;
+  std::atomic<size_t> stream_count_{0};
   asio::io_context context_{1};
   WatchApi& api_;
   ServerLimits limits_;
@@ -162,7 +166,18 @@ int WatchServer::port() const {
 void WatchServer::run() {
   parts_->accept();
   parts_->show_life();
-  parts_->context_.run();
+  while (true) {
+    try {
+      parts_->context_.run();
+      return;
+    } catch (const std::exception&) {
+      // The connection that it was about is gone; the others go on.
+    }
+  }
+}
+
+size_t WatchServer::count_streams() const {
+  return parts_->stream_count_;
 }
 
 void WatchServer::stop() {

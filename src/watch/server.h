@@ -42,6 +42,8 @@ class WatchServer {
   void stop();
   /// Something changed: event streams get it. From any thread.
   void announce();
+  /// Who listens to events at present. From any thread.
+  size_t count_streams() const;
 
  private:
   class Parts;

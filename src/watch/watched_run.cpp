@@ -141,9 +141,10 @@ bool WatchedRun::look(const WatchMoment& moment, bool reads_records) {
   const bool is_first = looks_ == 0;
   const std::string before = state_ + problem_ + failure_;
   const double progress_before = noted_progress_;
+  const bool was_left = has_more();
   const bool has_new_status = look_at_status();
   const bool has_new_records = reads_records && look_at_records(moment.now);
-  are_records_left_ = !reads_records;
+  are_records_left_ = !reads_records && place_.folder->mark(metrics_file_) != tail_.mark();
   look_at_sweep();
   double newest = 0;
   for (const auto& mark : {status_mark_, tail_.mark(), progress_mark_}) {
@@ -177,8 +178,9 @@ bool WatchedRun::look(const WatchMoment& moment, bool reads_records) {
     problem_ = fmt::format("metrics.jsonl:{} is not a record", tail_.bad_line());
   evidence.is_broken = !problem_.empty();
   state_ = state_word(evidence);
+  if (has_new_records && has_ended && !has_more()) columns_.shrink();
   return is_first || has_new_status || has_new_records || is_written || noted_progress_ != progress_before ||
-         before != state_ + problem_ + failure_;
+         was_left != has_more() || before != state_ + problem_ + failure_;
 }
 
 double WatchedRun::find_progress() const {
@@ -227,6 +229,7 @@ Json WatchedRun::summary(double now) const {
                {"status", state_},
                {"progress", find_progress()},
                {"records", columns_.count()}};
+  if (has_more()) json["is_being_read"] = true;
   if (place_.description) {
     json["sweep"] = id_of_path(place_.sweep_path());
     if (const SweepFile::Run* run = find_run(*place_.description, place_.id_in_sweep)) {

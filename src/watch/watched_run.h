@@ -53,6 +53,8 @@ class WatchedRun {
   /// Of its path.
   const std::string& id() const { return id_; }
   const WatchedPlace& place() const { return place_; }
+  /// Whether there is a directory of it.
+  bool has_begun() const { return status_mark_ || tail_.mark(); }
   /// Whether there are records to be read at once.
   bool has_more() const { return tail_.has_more() || are_records_left_; }
   const std::string& state() const { return state_; }

@@ -15,14 +15,18 @@ namespace fs = std::filesystem;
 namespace {
 
 /// At most this share of a core goes into looking where nothing changes.
-constexpr double kShareOfCore = 0.012;
-constexpr double kShareOfCoreForFinding = 0.004;
-constexpr double kLeastSeconds = 0.25;
+constexpr double kShareOfCore = 0.008;
+constexpr double kShareOfCoreForFinding = 0.003;
+constexpr double kLeastSeconds = 0.5;
 constexpr double kMostSeconds = 5;
 constexpr double kLeastSecondsBetweenFinds = 1;
 constexpr double kMostSecondsBetweenFinds = 30;
 /// An ended run is looked at in each so manieth round.
 constexpr int64_t kRoundsBetweenLooksAtEnded = 16;
+/// So long a round reads records before others get their turn.
+constexpr double kSecondsOfRecords = 0.2;
+/// Who writes without a pause is looked at so often.
+constexpr std::chrono::milliseconds kBetweenSignals{50};
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -76,6 +80,13 @@ bool Watcher::find_runs() {
     }
     for (const std::string& id : gone) runs_.erase(id);
   }
+  for (const std::string& id : gone) {
+    const auto signal = signal_of_.find(id);
+    if (signal == signal_of_.end()) continue;
+    signals_.leave(signal->second);
+    followed_.erase(signal->second);
+    signal_of_.erase(signal);
+  }
   const std::lock_guard lock(mutex_);
   const auto& found = finder_.sweeps();
   const bool is_same = std::equal(
@@ -104,19 +115,46 @@ bool Watcher::look_at_runs(double seconds_for_records) {
     const std::lock_guard lock(runs_mutex_);
     for (const auto& [id, run] : runs_) runs.push_back(run.get());
   }
-  // Only this thread adds and removes runs.
+  // Only this thread adds and removes runs. Those that still run are what most people wait for.
+  std::stable_partition(runs.begin(), runs.end(), [](WatchedRun* run) { return !is_final(run->state()); });
   has_more_ = false;
   for (WatchedRun* run : runs) {
     const bool has_ended = is_final(run->state()) && !run->has_more();
     if (has_ended && !looks_at_ended) continue;
-    const std::lock_guard lock(runs_mutex_);
-    if (run->look(moment, since_begin.seconds() < seconds_for_records)) {
-      publish(*run, moment.now);
-      is_changed = true;
-    }
+    is_changed |= look_at(*run, moment, since_begin.seconds() < seconds_for_records);
     has_more_ = has_more_ || run->has_more();
   }
   return is_changed;
+}
+
+void Watcher::look_at_written(const FolderSignals::News& news) {
+  if (news.written.empty()) return;
+  const WatchMoment moment = present_moment();
+  for (const int number : news.written) {
+    const auto followed = followed_.find(number);
+    if (followed == followed_.end()) continue;
+    const auto run = runs_.find(followed->second);
+    if (run == runs_.end()) continue;
+    look_at(*run->second, moment, /*reads_records=*/true);
+    has_more_ = has_more_ || run->second->has_more();
+  }
+}
+
+bool Watcher::look_at(WatchedRun& run, const WatchMoment& moment, bool reads_records) {
+  const std::lock_guard lock(runs_mutex_);
+  // Before it is looked at: what is written from now on is told.
+  if (run.has_begun()) follow(run);
+  const bool is_changed = run.look(moment, reads_records);
+  if (is_changed) publish(run, moment.now);
+  return is_changed;
+}
+
+void Watcher::follow(const WatchedRun& run) {
+  if (signal_of_.contains(run.id())) return;
+  const int number = signals_.follow(*run.place().folder, run.place().relative);
+  // One that cannot be followed is not tried again and again.
+  signal_of_[run.id()] = number;
+  if (number >= 0) followed_[number] = run.id();
 }
 
 void Watcher::publish(const WatchedRun& run, double now) {
@@ -131,47 +169,87 @@ void Watcher::publish(const WatchedRun& run, double now) {
 
 bool Watcher::look(double seconds_for_records) {
   const bool has_found = find_runs();
-  return look_at_runs(seconds_for_records) || has_found || has_more_;
+  const bool is_changed = look_at_runs(seconds_for_records);
+  note_first_look();
+  return is_changed || has_found || has_more_;
+}
+
+void Watcher::note_first_look() {
+  {
+    const std::lock_guard lock(first_look_mutex_);
+    has_looked_ = true;
+  }
+  first_look_signal_.notify_all();
+}
+
+void Watcher::wait_for_first_look() const {
+  std::unique_lock lock(first_look_mutex_);
+  first_look_signal_.wait(lock, [this] { return has_looked_; });
 }
 
 void Watcher::start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
-  thread_ = std::thread([this] { look_until_stopped(); });
+  thread_ = std::thread([this] {
+    while (!is_stopping_) {
+      try {
+        look_until_stopped();
+      } catch (const std::exception&) {
+        // Out of memory, most likely. Whoever this process works for does not end because of it.
+        signals_.wait(kMostSeconds);
+      }
+    }
+  });
 }
 
 void Watcher::look_until_stopped() {
-  double next_find = 0;
-  std::unique_lock lock(stop_mutex_);
+  const Stopwatch clock;
+  look(/*seconds_for_records=*/0);
+  if (on_change_) on_change_();
+  double next_find = clock.seconds() + kLeastSecondsBetweenFinds;
+  double next_round = 0;
+  FolderSignals::News news;
   while (!is_stopping_) {
-    lock.unlock();
     const uint64_t before = version();
     const double start = computed_seconds();
-    const double now = seconds_now();
-    if (now >= next_find || next_find > now + kMostSecondsBetweenFinds) {
+    if (clock.seconds() >= next_find) {
       find_runs();
       const double pause = (computed_seconds() - start) / kShareOfCoreForFinding;
-      next_find = seconds_now() + std::clamp(pause, kLeastSecondsBetweenFinds, kMostSecondsBetweenFinds);
+      next_find = clock.seconds() + std::clamp(pause, kLeastSecondsBetweenFinds, kMostSecondsBetweenFinds);
     }
-    const double found = computed_seconds();
-    look_at_runs();
-    const double spent = computed_seconds() - found;
-    const bool is_changed = version() != before;
-    if (is_changed && on_change_) on_change_();
-    // A round in which much was read says nothing of one in which nothing happens.
-    double pause = is_changed ? kLeastSeconds : std::clamp(spent / kShareOfCore, kLeastSeconds, kMostSeconds);
-    if (has_more_) pause = 0;
-    lock.lock();
-    stop_signal_.wait_for(lock, std::chrono::duration<double>(pause), [this] { return is_stopping_; });
+    look_at_written(news);
+    const bool is_round = has_more_ || news.is_incomplete || clock.seconds() >= next_round;
+    if (is_round) {
+      const double begin = computed_seconds();
+      const bool is_changed = look_at_runs(kSecondsOfRecords);
+      // A round in which much was read says nothing of one in which nothing happens.
+      const double pause = (computed_seconds() - begin) / kShareOfCore;
+      next_round =
+          clock.seconds() + (is_changed ? kLeastSeconds : std::clamp(pause, kLeastSeconds, kMostSeconds));
+    }
+    if (version() != before && on_change_) on_change_();
+    if (!news.written.empty()) std::this_thread::sleep_for(kBetweenSignals);
+    const double until = has_more_ ? 0 : std::min(next_find, next_round);
+    news = signals_.wait(std::max(0.0, until - clock.seconds()));
+    for (const int number : news.gone) {
+      const auto followed = followed_.find(number);
+      if (followed == followed_.end()) continue;
+      signal_of_.erase(followed->second);
+      followed_.erase(followed);
+    }
   }
 }
 
 void Watcher::stop() {
-  {
-    const std::lock_guard lock(stop_mutex_);
-    is_stopping_ = true;
-  }
-  stop_signal_.notify_all();
+  is_stopping_ = true;
+  // Who waits for the first look is not kept any longer.
+  note_first_look();
+  signals_.wake();
   if (thread_.joinable()) thread_.join();
+}
+
+void Watcher::note_change() {
+  const std::lock_guard lock(mutex_);
+  ++version_;
 }
 
 uint64_t Watcher::version() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "watch/find_places.h"
+#include "watch/folder_signals.h"
 #include "watch/watched_run.h"
 
 namespace batchplus {
@@ -30,7 +32,8 @@ struct WatchChanges {
   bool has_new_sweeps = false;
 };
 
-/// Keeps what is known of all runs in some folders up to date, by looking at them again and again.
+/// Keeps what is known of all runs in some folders up to date: by looking at those that the system says were
+/// written to, and at all of them again and again.
 class Watcher {
  public:
   /// An Error for a path that is no directory.
@@ -46,8 +49,12 @@ class Watcher {
   /// Looks in a thread of its own from now on, and calls `on_change`, from that thread, after each change.
   void start(std::function<void()> on_change);
   void stop();
+  /// Waits until every run was looked at once, records apart, or stop(). Nothing is known before.
+  void wait_for_first_look() const;
 
   uint64_t version() const;
+  /// Counts one more, though no run changed: there is something else to tell.
+  void note_change();
   /// What changed after a version; after 0: everything.
   WatchChanges changes_since(uint64_t version) const;
 
@@ -62,13 +69,21 @@ class Watcher {
 
  private:
   bool find_runs();
-  bool look_at_runs(double seconds_for_records = 1e9);
+  bool look_at_runs(double seconds_for_records);
+  void look_at_written(const FolderSignals::News& news);
+  bool look_at(WatchedRun& run, const WatchMoment& moment, bool reads_records);
+  void follow(const WatchedRun& run);
+  void note_first_look();
   void publish(const WatchedRun& run, double now);
   void look_until_stopped();
 
   std::vector<GivenFolder> folders_;
   PlaceFinder finder_;
   std::function<void()> on_change_;
+  FolderSignals signals_;
+  /// Runs whose folders are followed, by the numbers of these, and the other way round.
+  std::map<int, std::string> followed_;
+  std::map<std::string, int> signal_of_;
 
   /// Of the runs: held while one of them is looked at, or read.
   mutable std::mutex runs_mutex_;
@@ -76,7 +91,8 @@ class Watcher {
 
   /// Of what readers get.
   mutable std::mutex mutex_;
-  uint64_t version_ = 0;
+  /// Who has seen nothing has seen version 0.
+  uint64_t version_ = 1;
   std::map<std::string, WatchChanges::Row> published_;
   std::map<std::string, uint64_t> gone_;
   std::map<std::string, WatchedSweep> sweeps_;
@@ -85,9 +101,11 @@ class Watcher {
   int64_t looks_ = 0;
   bool has_more_ = false;
 
-  std::mutex stop_mutex_;
-  std::condition_variable stop_signal_;
-  bool is_stopping_ = false;
+  mutable std::mutex first_look_mutex_;
+  mutable std::condition_variable first_look_signal_;
+  bool has_looked_ = false;
+
+  std::atomic<bool> is_stopping_{false};
   std::thread thread_;
 };
 

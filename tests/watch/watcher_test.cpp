@@ -8,6 +8,7 @@
 #include "config/spec.h"
 #include "config/sweep_file.h"
 #include "support/finished_run.h"
+#include "support/running.h"
 #include "watch/watch_tree.h"
 
 namespace batchplus {
@@ -183,6 +184,56 @@ TEST(Watcher, CountsOnlyWhatChangedSinceAVersion) {
   const auto changed = summaries(watcher, seen);
   ASSERT_EQ(changed.size(), 1U);
   EXPECT_THAT(changed[0]["path"].get<std::string>(), HasSubstr("/two"));
+}
+
+/// Whether a thread that looks by itself shows what it should, sooner or later.
+bool comes(const Watcher& watcher, const std::function<bool(const Json&)>& is_so) {
+  constexpr double kSeconds = 600;
+  return testing::wait_until(
+      [&] {
+        const auto all = summaries(watcher);
+        return std::any_of(all.begin(), all.end(), is_so);
+      },
+      kSeconds);
+}
+
+TEST(Watcher, LooksByItselfAtWhatIsWrittenAlsoIntoRunsThatHadEnded) {
+  const Scratch scratch;
+  testing::write_run(scratch / "ended", {.seed = 1});
+  RunWriter running = begin_run(scratch / "running");
+  Watcher watcher({scratch.path()});
+  watcher.start({});
+  watcher.wait_for_first_look();
+  EXPECT_EQ(summaries(watcher).size(), 2U) << "all are there after the first look";
+  EXPECT_TRUE(comes(watcher, [](const Json& run) { return run["records"] == 1; }));
+  append_bytes(scratch / "ended" / "metrics.jsonl", record_of(2).dump() + "\n");
+  EXPECT_TRUE(comes(watcher, [](const Json& run) { return run["status"] == "done" && run["records"] == 2; }));
+  for (int epoch = 1; epoch <= 3; ++epoch) running.record(record_of(epoch));
+  EXPECT_TRUE(
+      comes(watcher, [](const Json& run) { return run["status"] == "running" && run["records"] == 3; }));
+  RunWriter later = begin_run(scratch / "later");
+  later.record(record_of(7));
+  EXPECT_TRUE(comes(watcher, [](const Json& run) { return run["last"].value("epoch", 0) == 7; }));
+}
+
+TEST(Watcher, SaysWhatItHasNotReadYet) {
+  const Scratch scratch;
+  testing::write_run(scratch / "run", {});
+  Watcher watcher({scratch.path()});
+  watcher.look(/*seconds_for_records=*/0);
+  EXPECT_EQ(only(watcher)["status"], "done");
+  EXPECT_EQ(only(watcher)["is_being_read"], true);
+  watcher.look();
+  EXPECT_EQ(only(watcher)["records"], 1);
+  EXPECT_FALSE(only(watcher).contains("is_being_read"));
+}
+
+TEST(Watcher, LetsNobodyWaitAfterItsEnd) {
+  const Scratch scratch;
+  Watcher watcher({scratch.path()});
+  EXPECT_GT(watcher.version(), 0U) << "who has seen it has seen something, also where there is nothing";
+  watcher.stop();
+  watcher.wait_for_first_look();
 }
 
 /// A sweep of two methods by two seeds.

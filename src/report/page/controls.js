@@ -48,7 +48,7 @@ function makeSelect(id, label, options, chosen, onChange) {
 }
 
 function makeToolbar() {
-  const windows = [...new Set([1, 5, state.window])].sort((a, b) => a - b);
+  const windows = [...new Set([1, 5, 25, state.window])].sort((a, b) => a - b);
   return html('div', { class: 'toolbar' }, makeLegend(), html('div', { class: 'choices' },
     makeSelect('x-axis', 'x axis', Object.entries(data.x_labels), state.x, value => { state.x = value; }),
     makeSelect('smoothing', 'moving average', windows.map(w => [w, w === 1 ? 'none' : `${w} points`]),

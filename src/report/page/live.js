@@ -25,6 +25,7 @@ function reportTarget() {
 
 // One at a time, and what came meanwhile by the next.
 async function askReport() {
+  if (live.hasEnded) return askLastReport();
   if (isReportAsked) { reportAgain ??= 0; return; }
   isReportAsked = true;
   reportAgain = null;
@@ -32,10 +33,20 @@ async function askReport() {
   try {
     const reply = await fetch(target);
     const report = await reply.json();
-    if (target === reportTarget()) showReport(report, reply.ok);
+    if (target === reportTarget() && !live.hasEnded) showReport(report, reply.ok);
     if (reply.headers.get('Batchplus-Fresh') === 'no') reportAgain = 1000;
   } catch { reportAgain = 3000; }
   setTimeout(() => { isReportAsked = false; if (reportAgain !== null) askReport(); }, Math.max(300, reportAgain ?? 0));
+}
+
+// Of what will not change any more.
+async function askLastReport() {
+  const target = reportTarget();
+  try {
+    const reply = await fetch(target);
+    const report = await reply.json();
+    if (target === reportTarget()) showReport(report, reply.ok);
+  } catch { /* The server is gone: what is shown stays. */ }
 }
 
 function showReport(report, isGood) {
@@ -94,12 +105,15 @@ function drawSweeps() {
 }
 
 async function askSweeps() {
-  const reply = await fetch('api/sweeps');
-  if (!reply.ok) return;
-  live.sweeps = await reply.json();
+  try {
+    const reply = await fetch('api/sweeps');
+    if (!reply.ok) return;
+    live.sweeps = await reply.json();
+  } catch { return; /* With the next connection. */ }
   live.areSweepsKnown = true;
   for (const sweep of live.sweeps.filter(one => one.problem)) console.warn(sweep.path, sweep.problem);
   drawSweeps();
+  drawSoon();
 }
 
 // ---- events ----
@@ -127,6 +141,12 @@ function connect() {
     live.seen = Number(event.data);
     if (live.areSweepsKnown) drawSweeps();
     askReport();
+  });
+  events.addEventListener('end', async () => {
+    live.hasEnded = true;
+    await askLastReport();
+    events.close();
+    setLink(`the sweep ended at ${clock(Date.now() / 1000)}; this is how it ended`, false);
   });
   events.addEventListener('error', () => {
     setLink(`no connection since ${clock(Date.now() / 1000)}; what you see is from then`, false);

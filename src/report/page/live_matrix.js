@@ -1,7 +1,7 @@
 
 // The grid of a sweep as it fills up, and what needs somebody's attention.
 
-const matrix = { squares: new Map(), values: [], shape: '' };
+const matrix = { squares: new Map(), values: [], shape: '', alerts: '' };
 
 function makeSquare(id) {
   const square = html('button', { type: 'button', class: 'square', 'data-id': id });
@@ -30,8 +30,8 @@ function buildMatrix(grid) {
   const names = [...grid.axes.slice(0, -1).map(axis => axis.name), ...(grid.cells.some(cell => cell.choice) ? ['tried'] : [])];
   place.replaceChildren(
     html('p', { class: 'note' }, `A square for every run. The number is the newest ${grid.label}: mean ± standard deviation over the runs that have one.`),
-    html('div', { class: 'wide' }, html('table', { class: 'results matrix' },
-      html('thead', {}, html('tr', {}, ...names.map(name => html('th', {}, name)), ...columns.map(label => html('th', {}, label)))),
+    html('div', { class: 'wide high', tabindex: 0, role: 'region', 'aria-label': 'runs of the sweep' }, html('table', { class: 'results matrix' },
+      html('thead', {}, html('tr', {}, ...names.map(name => html('th', {}, name)), ...columns.map(label => html('th', { class: 'column' }, label)))),
       html('tbody', {}, ...[...rows.values()].map(row => html('tr', {},
         ...names.map((_, i) => html('th', {}, row.labels[i] ?? '')),
         ...columns.map(column => makeCell(row.cells.get(column)))))))));
@@ -53,6 +53,8 @@ function drawMatrix() {
     const run = live.runs.get(id);
     const status = run?.status ?? 'waiting';
     for (const square of squares) {
+      if (run && square.run === run) continue;
+      square.run = run;
       square.className = `square state-${status}`;
       square.style.setProperty('--done', percent(run?.progress ?? 0));
       square.title = `${run ? nameOfRun(run) : id}: ${status}${run ? `, ${percent(run.progress)}` : ''}`;
@@ -71,6 +73,9 @@ function drawMatrix() {
 function drawAlerts() {
   const bad = [...live.runs.values()].filter(run => ['failed', 'broken', 'silent'].includes(run.status));
   const most = 5;
+  const next = JSON.stringify([bad.length, bad.slice(0, most).map(run => [run.id, run.status, describeRun(run)])]);
+  if (next === matrix.alerts) return;
+  matrix.alerts = next;
   const lines = bad.slice(0, most).map(run => {
     const link = html('button', { type: 'button', class: 'link' }, nameOfRun(run));
     link.addEventListener('click', () => { openRun(run.id).then(() => document.getElementById('detail').scrollIntoView()); });

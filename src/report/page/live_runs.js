@@ -6,6 +6,7 @@ const STATES = ['running', 'silent', 'failed', 'broken', 'interrupted', 'diverge
 const ROW_HEIGHT = 56; // as .run in style.css
 
 const nameOfRun = run => run.labels ? [...run.labels, `seed ${run.seed}`].join(', ') : run.path.split('/').slice(-2).join('/');
+const compareNames = new Intl.Collator('en', { numeric: true }).compare;
 const percent = share => `${Math.floor(100 * share)}%`;
 
 function formatSeconds(seconds) {
@@ -15,10 +16,16 @@ function formatSeconds(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 
-const clock = seconds => new Date(1000 * seconds).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+// The time, and of another day also the day.
+function clock(seconds) {
+  const then = new Date(1000 * seconds);
+  const time = then.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  return then.toDateString() === new Date().toDateString() ? time : `${then.toLocaleDateString([], { day: 'numeric', month: 'short' })}, ${time}`;
+}
 
 // What a row says beside the state: how far, how fast, how long, or since when.
 function describeRun(run) {
+  if (run.is_being_read && !run.error && !run.problem) return 'reading its records';
   const parts = [];
   const epoch = run.last?.epoch;
   if (isNumber(epoch)) parts.push(`epoch ${formatNumber(epoch)}`);
@@ -48,13 +55,13 @@ function chosenRuns() {
     && (live.sweep === null || (run.sweep ?? '') === live.sweep)
     && words.every(word => `${nameOfRun(run)} ${run.path} ${run.method ?? ''} ${run.model ?? ''}`.toLowerCase().includes(word));
   const place = run => STATES.indexOf(run.status);
-  return [...live.runs.values()].filter(isWanted)
-    .sort((a, b) => place(a) - place(b) || nameOfRun(a).localeCompare(nameOfRun(b), 'en', { numeric: true }));
+  return [...live.runs.values()].filter(isWanted).map(run => ({ run, place: place(run), name: nameOfRun(run) }))
+    .sort((a, b) => a.place - b.place || compareNames(a.name, b.name)).map(({ run }) => run);
 }
 
 // ---- the list ----
 
-const list = { window: null, rows: null, count: null, current: -1 };
+const list = { window: null, rows: null, count: null, empty: null, clear: null, current: -1, isHeld: false };
 
 function makeRow(run, index) {
   const tick = html('input', { type: 'checkbox', 'aria-label': `compare ${nameOfRun(run)}`, tabindex: -1 });
@@ -75,10 +82,12 @@ function makeRow(run, index) {
 }
 
 function drawRows() {
-  const { window: view, rows } = list;
+  const { window: view, rows, isHeld } = list;
+  // A row that is replaced between press and release would not hear the click.
+  if (isHeld) return;
+  rows.style.height = `${live.rows.length * ROW_HEIGHT}px`;
   const from = Math.max(0, Math.floor(view.scrollTop / ROW_HEIGHT) - 4);
   const to = Math.min(live.rows.length, Math.ceil((view.scrollTop + view.clientHeight) / ROW_HEIGHT) + 4);
-  rows.style.height = `${live.rows.length * ROW_HEIGHT}px`;
   rows.replaceChildren(...live.rows.slice(from, to).map((run, i) => makeRow(run, from + i)));
 }
 
@@ -86,8 +95,19 @@ function drawList() {
   live.rows = chosenRuns();
   list.window.setAttribute('aria-rowcount', live.rows.length);
   const all = live.runs.size;
-  list.count.textContent = live.rows.length === all ? `${all} runs` : `${live.rows.length} of ${all} runs`;
+  const unread = live.rows.filter(run => run.is_being_read).length;
+  list.count.textContent = (live.rows.length === all ? `${all} runs` : `${live.rows.length} of ${all} runs`)
+    + (unread ? `, reading the records of ${unread}` : '');
+  list.clear.hidden = !live.ticked.size;
+  list.clear.textContent = `untick ${live.ticked.size}`;
+  list.empty.textContent = live.rows.length ? '' : describeEmptyList();
+  list.window.hidden = !live.rows.length;
   drawRows();
+}
+
+function describeEmptyList() {
+  if (!live.areSweepsKnown) return 'Looking for runs.';
+  return live.runs.size ? 'No run is like that.' : 'There are no runs here yet. They appear when they begin.';
 }
 
 function moveTo(index) {
@@ -114,7 +134,7 @@ function onListKey(event) {
 
 function toggleTick(id) {
   if (!live.ticked.delete(id)) live.ticked.add(id);
-  drawRows();
+  drawList();
   onSelection();
 }
 
@@ -124,8 +144,8 @@ function buildList() {
   const states = html('select', { id: 'wanted', 'aria-label': 'state' },
     ...['all', ...STATES].map(state => html('option', { value: state }, state === 'all' ? 'all states' : state)));
   states.addEventListener('change', () => { live.wanted = states.value; list.current = -1; drawList(); });
-  const clear = html('button', { type: 'button', id: 'untick' }, 'untick all');
-  clear.addEventListener('click', () => { live.ticked.clear(); drawRows(); onSelection(); });
+  list.clear = html('button', { type: 'button', id: 'untick' });
+  list.clear.addEventListener('click', () => { live.ticked.clear(); drawList(); onSelection(); });
   list.count = html('span', { class: 'count', role: 'status' });
   list.rows = html('div', { class: 'run-rows', role: 'rowgroup' });
   list.window = html('div', {
@@ -134,14 +154,21 @@ function buildList() {
   }, list.rows);
   list.window.addEventListener('scroll', drawRows);
   list.window.addEventListener('keydown', onListKey);
+  list.window.addEventListener('pointerdown', () => { list.isHeld = true; });
+  for (const end of ['pointerup', 'pointercancel']) {
+    document.addEventListener(end, () => { if (list.isHeld) setTimeout(() => { list.isHeld = false; drawRows(); }); });
+  }
+  list.empty = html('p', { class: 'note', role: 'status' });
   document.getElementById('list').append(html('div', { class: 'toolbar' },
-    html('div', { class: 'choices' }, search, states, clear), list.count), list.window);
+    html('div', { class: 'choices' }, search, states, list.clear), list.count), list.empty, list.window);
+  drawList();
 }
 
 // ---- one run ----
 
 async function openRun(id) {
   live.open = id;
+  live.detailed = null;
   await drawDetail();
 }
 
@@ -152,9 +179,12 @@ async function drawDetail() {
   const place = document.getElementById('detail');
   const run = live.runs.get(live.open);
   if (!run) { place.replaceChildren(); return; }
-  const reply = await fetch(`api/runs/${run.id}?from=999999999`);
-  if (!reply.ok || live.open !== run.id) return;
-  const detail = await reply.json();
+  // Only what changed is asked for and drawn again: somebody may be reading.
+  if (live.detailed === run) return;
+  live.detailed = run;
+  // What the list knows is shown also when the server has gone.
+  const detail = await fetch(`api/runs/${run.id}?from=999999999`).then(reply => (reply.ok ? reply.json() : {}), () => ({}));
+  if (live.open !== run.id) return;
   const close = html('button', { type: 'button' }, 'close');
   close.addEventListener('click', () => openRun(null));
   const plain = value => typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -162,14 +192,15 @@ async function drawDetail() {
     .filter(key => detail.provenance?.[key] !== undefined).map(key => [key, detail.provenance[key]]));
   const trouble = run.error || run.problem;
   const wasOpen = place.querySelector('details')?.open ?? false;
-  const config = html('details', { class: 'config' }, html('summary', {}, 'config'), html('pre', {}, detail.config_toml));
+  const config = html('details', { class: 'config' }, html('summary', {}, 'config'), html('pre', {}, detail.config_toml ?? ''));
+  config.hidden = !detail.config_toml;
   config.open = wasOpen;
   place.replaceChildren(html('div', { class: 'detail' },
     html('h3', {}, nameOfRun(run), ' ', stateBadge(run.status), close),
     ...(trouble ? [html('pre', { class: 'trouble' }, trouble)] : []),
     html('p', { class: 'count' }, `${describeRun({ ...run, error: '', problem: '' })} · ${run.records} records · ${run.path}`),
     html('div', { class: 'wide columns' },
-      html('table', { class: 'plain' }, html('tbody', {}, ...rowsOf(run.last, formatNumber))),
+      html('table', { class: 'plain record' }, html('tbody', {}, ...rowsOf(run.last, formatNumber))),
       html('table', { class: 'plain' }, html('tbody', {}, ...rowsOf(machine, plain)))),
     config));
 }
