@@ -137,10 +137,7 @@ class Fetch {
       write_file_atomically(staged_ / file.stem(), gunzip(read_file(file), file.string()));
       return;
     }
-    std::error_code problem;
-    fs::copy_file(file, staged_ / file.filename(), problem);
-    if (problem)
-      throw Error("cannot copy the file", {file.string(), problem.message(), "check that it is there"});
+    write_file_atomically(staged_ / file.filename(), read_file(file));
   }
 
   void write_files(const ArchiveFiles& files) {

@@ -35,8 +35,16 @@ std::vector<fs::path> pictures(const fs::path& folder) {
   auto found = sorted_entries(folder, [](const fs::directory_entry& entry) {
     std::string extension = entry.path().extension().string();
     std::transform(extension.begin(), extension.end(), extension.begin(), ::tolower);
-    return entry.is_regular_file() && extension == ".png";
+    return !entry.is_directory() && extension == ".png";
   });
+  // Left out without a word, they would be missed by nobody.
+  for (const fs::path& picture : found) {
+    if (fs::is_regular_file(picture)) continue;
+    const bool is_link = fs::is_symlink(fs::symlink_status(picture));
+    throw Error(
+        is_link ? "the link leads to no file" : "not a regular file",
+        {picture.string(), is_link ? fs::read_symlink(picture).string() : "", "restore it, or remove it"});
+  }
   if (found.empty()) throw Error("no PNG pictures", {folder.string(), "", "each class has at least one"});
   return found;
 }

@@ -96,6 +96,9 @@ TEST(LoadPictures, SaysWhatIsWrong) {
   fs::rename(scratch / "test" / "cat", scratch / "test" / "dog");
   expect_error([&] { load_pictures(scratch.path()); }, {"different classes", "ant, dog", "ant, cat"});
   fs::rename(scratch / "test" / "dog", scratch / "test" / "cat");
+  fs::create_symlink("not-fetched", scratch / "train" / "cat" / "9.png");
+  expect_error([&] { load_pictures(scratch.path()); }, {"the link leads to no file", "9.png", "not-fetched"});
+  fs::remove(scratch / "train" / "cat" / "9.png");
   write_file_atomically(scratch / "train" / "cat" / "1.png", "broken");
   expect_error([&] { load_pictures(scratch.path()); }, {"cannot decode", "1.png"});
   expect_error([&] { count_samples({}, {scratch.path()}); }, {"cannot decode", "1.png"});
