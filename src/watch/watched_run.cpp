@@ -9,7 +9,6 @@
 #include "store/status_text.h"
 #include "store/sweep_directory.h"
 #include "util/error.h"
-#include "util/hash.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -80,13 +79,35 @@ bool WatchedRun::look_at_status() {
 
 bool WatchedRun::look_at_records(double now) {
   const size_t before = columns_.count();
-  const bool is_changed = tail_.update(
-      *place_.folder, metrics_file_, [&](std::string_view line) { return columns_.add(line); },
-      [&] { columns_.clear(); });
+  const auto begin_again = [&] {
+    columns_.clear();
+    hash_ = std::make_unique<Hash>();
+    digest_.clear();
+  };
+  const auto take = [&](std::string_view line) {
+    hash_->add(line);
+    hash_->add("\n");
+    return columns_.add(line);
+  };
+  // Records that were compared with their checksum are read anew when they change.
+  if (!digest_.empty() && place_.folder->mark(metrics_file_) != tail_.mark()) {
+    tail_ = LineTail();
+    begin_again();
+  }
+  const bool is_changed = tail_.update(*place_.folder, metrics_file_, take, begin_again);
   // A run that goes on, or ends, writes its records anew; that is no sign of how long an epoch takes.
   if (columns_.count() > before && before > 0 && changed_at_ > 0)
     usual_seconds_ = std::max(usual_seconds_, std::min(now - changed_at_, 86400.0));
   return is_changed;
+}
+
+std::string WatchedRun::find_problem(bool has_ended) {
+  if (!status_problem_.empty()) return status_problem_;
+  if (tail_.bad_line() > 0) return fmt::format("metrics.jsonl:{} is not a record", tail_.bad_line());
+  // Older runs have no checksum.
+  if (!has_ended || has_more() || !status_.contains(kMetricsChecksum)) return "";
+  if (digest_.empty()) digest_ = hash_->hex();
+  return status_[kMetricsChecksum] == digest_ ? "" : "metrics.jsonl is not as it was written";
 }
 
 void WatchedRun::look_at_sweep() {
@@ -173,9 +194,7 @@ bool WatchedRun::look(const WatchMoment& moment, bool reads_records) {
   }
   evidence.quiet_seconds = moment.now - changed_at_;
   evidence.usual_seconds = usual_seconds_;
-  problem_ = status_problem_;
-  if (problem_.empty() && tail_.bad_line() > 0)
-    problem_ = fmt::format("metrics.jsonl:{} is not a record", tail_.bad_line());
+  problem_ = find_problem(has_ended);
   evidence.is_broken = !problem_.empty();
   state_ = state_word(evidence);
   if (has_new_records && has_ended && !has_more()) columns_.shrink();

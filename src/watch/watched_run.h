@@ -8,6 +8,7 @@
 #include "config/run_config.h"
 #include "config/sweep_file.h"
 #include "store/run_directory.h"
+#include "util/hash.h"
 #include "watch/given_folder.h"
 #include "watch/line_tail.h"
 #include "watch/record_columns.h"
@@ -74,6 +75,8 @@ class WatchedRun {
   bool look_at_status();
   bool look_at_records(double now);
   void look_at_sweep();
+  /// What is wrong with its files; empty: nothing.
+  std::string find_problem(bool has_ended);
   RunEvidence::Holder find_holder(const WatchMoment& moment, bool is_due);
   double find_progress() const;
   double rate() const;
@@ -101,6 +104,9 @@ class WatchedRun {
   double noted_progress_ = 0;
   LineTail tail_;
   RecordColumns columns_;
+  /// Of the records that were read, and its digest once the run has ended.
+  std::unique_ptr<Hash> hash_ = std::make_unique<Hash>();
+  std::string digest_;
   std::string state_ = "waiting";
   double changed_at_ = 0;
   double usual_seconds_ = 0;

@@ -122,6 +122,12 @@ TEST(Watcher, ShowsABrokenRunAsBrokenAndTheOthersAsTheyAre) {
   append_bytes(scratch / "config" / "config.toml", "nonsense = 1\n");
   testing::write_run(scratch / "records", {});
   append_bytes(scratch / "records" / "metrics.jsonl", "not a record\n");
+  testing::write_run(scratch / "edited", {});
+  std::string records = read_file(scratch / "edited" / "metrics.jsonl");
+  records[records.find("0.") + 2] ^= 1;
+  write_file_atomically(scratch / "edited" / "metrics.jsonl", records);
+  testing::write_run(scratch / "cut", {});
+  fs::resize_file(scratch / "cut" / "metrics.jsonl", 30);
   testing::write_run(scratch / "missing", {});
   fs::remove(scratch / "missing" / "config.toml");
   testing::write_run(scratch / "link", {});
@@ -140,7 +146,8 @@ TEST(Watcher, ShowsABrokenRunAsBrokenAndTheOthersAsTheyAre) {
     EXPECT_THAT(run.dump(), ::testing::Not(HasSubstr("root:")));
   }
   const std::map<std::string, std::string> expected = {
-      {"whole", "done"},     {"status", "broken"}, {"config", "broken"}, {"records", "broken"},
+      {"whole", "done"},     {"status", "broken"}, {"config", "broken"},
+      {"records", "broken"}, {"edited", "broken"}, {"cut", "broken"},
       {"missing", "broken"}, {"link", "waiting"},  {"long", "broken"}};
   EXPECT_EQ(states, expected);
 }
@@ -207,7 +214,9 @@ TEST(Watcher, LooksByItselfAtWhatIsWrittenAlsoIntoRunsThatHadEnded) {
   EXPECT_EQ(summaries(watcher).size(), 2U) << "all are there after the first look";
   EXPECT_TRUE(comes(watcher, [](const Json& run) { return run["records"] == 1; }));
   append_bytes(scratch / "ended" / "metrics.jsonl", record_of(2).dump() + "\n");
-  EXPECT_TRUE(comes(watcher, [](const Json& run) { return run["status"] == "done" && run["records"] == 2; }));
+  EXPECT_TRUE(comes(watcher, [](const Json& run) {
+    return run["status"] == "broken" && run["records"] == 2;
+  })) << "what is added to a run that has ended is not its own";
   for (int epoch = 1; epoch <= 3; ++epoch) running.record(record_of(epoch));
   EXPECT_TRUE(
       comes(watcher, [](const Json& run) { return run["status"] == "running" && run["records"] == 3; }));
