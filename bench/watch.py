@@ -22,6 +22,7 @@ from machine import processor
 from synthetic_sweep import METHODS, line_of, write_sweep
 
 APPENDED = 10
+SECONDS_OF_REPORT = 15
 
 
 def say(what, value):
@@ -151,12 +152,13 @@ def main():
             say("nothing changes", server.measure_idle(options.seconds))
             with LivePage(server.address) as page:
                 measure_records(page, directories[:APPENDED], options.records)
-                page.when("document.querySelectorAll('#charts .line').length > 0")
+                # The figures follow at their own pace.
+                time.sleep(SECONDS_OF_REPORT)
                 say("nothing changes, a page is open", server.measure_idle(options.seconds))
             measure_clients(server, options.clients, directories[-1], 10 * options.records)
+            say("memory at most (VmHWM)", f"{server.status('VmHWM') / 1024:.0f} MiB")
             if options.pictures:
                 save_pictures(server.address, options.pictures)
-            say("memory at most (VmHWM)", f"{server.status('VmHWM') / 1024:.0f} MiB")
         finally:
             server.process.terminate()
             server.process.wait()

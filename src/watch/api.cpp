@@ -206,29 +206,28 @@ uint64_t WatchApi::version_of_event(const std::string& id) const {
 
 std::shared_ptr<const std::string> WatchApi::events_since(uint64_t& version) {
   const std::lock_guard lock(events_mutex_);
+  const uint64_t newest = watcher_.version();
   // Most readers have seen the same.
-  if (events_ && version == events_from_ && version != 0 && watcher_.version() == events_to_) {
+  if (events_ && version == events_from_ && newest == events_newest_) {
     version = events_to_;
     return events_;
   }
-  const WatchChanges changes = watcher_.changes_since(version);
+  // In pieces, so that little is kept for who is slow.
+  const WatchChanges changes = watcher_.changes_since(version, kRowsOfEvent);
   std::string text;
   if (version == 0) text = fmt::format("retry: 2000\nevent: hello\ndata: {{\"boot\":\"{}\"}}\n\n", boot_);
   if (changes.has_new_sweeps || version == 0) text += "event: sweeps\ndata: {}\n\n";
   if (!changes.gone.empty()) text += fmt::format("event: gone\ndata: {}\n\n", Json(changes.gone).dump());
-  for (size_t from = 0; from < changes.rows.size(); from += kRowsOfEvent) {
-    const size_t to = std::min(changes.rows.size(), from + kRowsOfEvent);
-    text += "event: runs\ndata: [";
-    for (size_t i = from; i < to; ++i) {
-      if (i > from) text += ',';
-      text += *changes.rows[i].summary;
-    }
-    text += "]\n\n";
+  if (!changes.rows.empty()) {
+    std::string rows;
+    for (const WatchChanges::Row& row : changes.rows) rows += (rows.empty() ? "" : ",") + *row.summary;
+    text += fmt::format("event: runs\ndata: [{}]\n\n", rows);
   }
   text += fmt::format("event: seen\nid: {}-{}\ndata: {}\n\n", boot_, changes.version, changes.version);
-  if (has_ended_) text += "event: end\ndata: {}\n\n";
+  if (has_ended_ && changes.version >= newest) text += "event: end\ndata: {}\n\n";
   events_from_ = version;
   events_to_ = changes.version;
+  events_newest_ = newest;
   version = changes.version;
   events_ = shared(std::move(text));
   return events_;

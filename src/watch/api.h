@@ -23,8 +23,8 @@ class WatchApi {
   /// until every run was looked at, and read files.
   std::optional<WatchReply> answer_at_once(const WatchRequest& request) const;
 
-  /// What an event stream sends to who has seen a version; sets the version that it has seen then. 0: it has
-  /// seen nothing.
+  /// What an event stream sends to who has seen a version, or the first piece of it; sets the version that it
+  /// has seen then. 0: it has seen nothing.
   std::shared_ptr<const std::string> events_since(uint64_t& version);
   /// Where a reader was left that names its last event, "BOOT-VERSION"; 0 when that was another server.
   uint64_t version_of_event(const std::string& id) const;
@@ -54,6 +54,8 @@ class WatchApi {
   std::mutex events_mutex_;
   uint64_t events_from_ = 0;
   uint64_t events_to_ = 0;
+  /// When they were made.
+  uint64_t events_newest_ = 0;
   std::shared_ptr<const std::string> events_;
 };
 

@@ -257,11 +257,17 @@ uint64_t Watcher::version() const {
   return version_;
 }
 
-WatchChanges Watcher::changes_since(uint64_t version) const {
+WatchChanges Watcher::changes_since(uint64_t version, size_t most_rows) const {
   const std::lock_guard lock(mutex_);
   WatchChanges changes{.version = version_, .has_new_sweeps = sweeps_version_ > version};
   for (const auto& [id, row] : published_) {
     if (row.version > version) changes.rows.push_back(row);
+  }
+  if (changes.rows.size() > most_rows) {
+    std::sort(changes.rows.begin(), changes.rows.end(),
+              [](const auto& a, const auto& b) { return a.version < b.version; });
+    changes.rows.resize(most_rows);
+    changes.version = changes.rows.back().version;
   }
   if (version == 0) return changes;
   for (const auto& [id, when] : gone_) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -55,8 +56,9 @@ class Watcher {
   uint64_t version() const;
   /// Counts one more, though no run changed: there is something else to tell.
   void note_change();
-  /// What changed after a version; after 0: everything.
-  WatchChanges changes_since(uint64_t version) const;
+  /// What changed after a version; after 0: everything. Of more rows than `most_rows` the first ones, and the
+  /// version up to which that is all.
+  WatchChanges changes_since(uint64_t version, size_t most_rows = SIZE_MAX) const;
 
   /// Calls `look_at` with a run while nobody changes it; false when there is none of this id.
   bool with_run(const std::string& id, const std::function<void(const WatchedRun&)>& look_at) const;

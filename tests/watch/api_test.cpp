@@ -94,6 +94,32 @@ TEST(WatchApi, EventsHoldWhatChangedSinceWhatWasSeen) {
   EXPECT_EQ(api.version_of_event("nonsense"), 0U);
 }
 
+TEST(WatchApi, SendsManyRunsInPieces) {
+  const Scratch scratch;
+  testing::write_run(scratch / "0", {});
+  constexpr int kRuns = 600;
+  for (int i = 1; i < kRuns; ++i) {
+    fs::create_directory(scratch / std::to_string(i));
+    for (const char* file : {"config.toml", "status.json", "metrics.jsonl"})
+      fs::create_hard_link(scratch / "0" / file, scratch / std::to_string(i) / file);
+  }
+  Watcher watcher({scratch.path()});
+  watcher.look();
+  WatchApi api(watcher, "runs");
+  std::set<std::string> seen;
+  int pieces = 0;
+  for (uint64_t version = 0; version < watcher.version(); ++pieces) {
+    const std::string text = *api.events_since(version);
+    EXPECT_EQ(text.find("event: hello") != std::string::npos, pieces == 0);
+    const std::string mark = "event: runs\ndata: ";
+    const size_t begin = text.find(mark) + mark.size();
+    for (const Json& run : Json::parse(text.substr(begin, text.find('\n', begin) - begin)))
+      EXPECT_TRUE(seen.insert(run["id"]).second) << "each comes once";
+  }
+  EXPECT_EQ(pieces, 3);
+  EXPECT_EQ(seen.size(), static_cast<size_t>(kRuns));
+}
+
 TEST(WatchApi, ReportsASweepAsItFillsUp) {
   const Scratch scratch;
   SweepFile sweep{
