@@ -22,7 +22,7 @@ class LivePage:
             pass_fds=(reads, writes), stderr=subprocess.DEVNULL)
         os.close(reads)
         os.close(writes)
-        self.received, self.calls, self.session = b"", 0, None
+        self.received, self.calls, self.session, self.width = b"", 0, None, width
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
@@ -50,7 +50,10 @@ class LivePage:
         while True:
             text, end, rest = self.received.partition(b"\0")
             if not end:
-                self.received += os.read(self.back, 1 << 16)
+                piece = os.read(self.back, 1 << 16)
+                if not piece:
+                    raise SystemExit("the browser ended")
+                self.received += piece
                 continue
             self.received = rest
             reply = json.loads(text)
@@ -69,7 +72,9 @@ class LivePage:
             ask();
         }})""")
 
-    def save_picture(self, path, is_whole=True):
-        picture = self.call("Page.captureScreenshot", captureBeyondViewport=is_whole)
+    def save_picture(self, path, height=3000):
+        """Of the top of the page: a very long picture can take the browser down."""
+        clip = {"x": 0, "y": 0, "width": self.width, "height": height, "scale": 1}
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
