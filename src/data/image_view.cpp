@@ -110,8 +110,7 @@ std::string note_on_file_order(const ImageView& samples, const ImageView& whole,
   const int64_t classes = count_classes(whole);
   const int64_t here = count_classes(samples);
   if (here == classes) return "";
-  return fmt::format("in file order {} {} of {} classes; with --sampling epoch all have their share", name,
-                     here, classes);
+  return fmt::format("in file order {} {} of {} classes", name, here, classes);
 }
 
 ImageView choose_balanced(const ImageView& view, int64_t count, uint64_t split_seed) {

@@ -151,8 +151,7 @@ TEST(Views, InFileOrderThatLackClassesGetANote) {
     const ImageView part = make_views(dataset, {.train_limit = first, .is_sequential = true}).train;
     return note_on_file_order(part, all, "the training set has");
   };
-  EXPECT_EQ(note_of(25),
-            "in file order the training set has 3 of 10 classes; with --sampling epoch all have their share");
+  EXPECT_EQ(note_of(25), "in file order the training set has 3 of 10 classes");
   EXPECT_EQ(note_of(91), "");
   EXPECT_EQ(note_of(100), "");
 }
