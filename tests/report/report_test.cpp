@@ -202,7 +202,9 @@ TEST(Table, IsWrittenInEveryFormat) {
               HasSubstr("| network &amp; co | x\\|y |\n| --- | ---: |\n| &lt;b> | **[1 ± "
                         "2](index.html#cell-0)**<br>paper 3 |"));
   const std::string latex = to_latex(table);
-  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lr}\n\\toprule\n  network \\& co & x|y \\\\\n\\midrule\n"));
+  EXPECT_THAT(
+      latex,
+      HasSubstr("\\begin{tabular}{lr}\n\\toprule\n  network \\& co & x\\textbar{}y \\\\\n\\midrule\n"));
   EXPECT_THAT(latex, HasSubstr("\\textbf{1 $\\pm$ 2}"));
   EXPECT_THAT(latex, HasSubstr("\\caption{A\\_title. 50 \\%}"));
   EXPECT_EQ(to_csv(table), "network & co,x|y\n<b>,1 ± 2\n");

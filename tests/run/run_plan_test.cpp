@@ -213,7 +213,8 @@ TEST(RunPlan, TakesTheLimitsOffTheSamples) {
   config.train_limit = 500;
   EXPECT_EQ(plan_of(config).data.train_samples, 500);
   config.train_limit = 901;
-  expect_error([&] { plan_of(config); }, {"wrong number of samples", "train_limit", "901", "900"});
+  expect_error([&] { plan_of(config); },
+               {"the validation set leaves fewer samples", "train_limit", "901", "900"});
 }
 
 }  // namespace
