@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/installed_program.h"
+#include "support/one_run_spec.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include "support/smoke_runs.h"
@@ -86,21 +87,7 @@ TEST(Launcher, FindsItsCoreWhereverBothAreInstalled) {
 TEST(Launcher, StartsWorkersByTheNameThatPeopleCall) {
   const Scratch scratch;
   const fs::path program = copy_program(scratch / "prefix");
-  write_file_atomically(scratch / "spec.toml", R"(title = "one run"
-[base]
-dataset = "synthetic"
-model = "mlp"
-train_limit = 64
-test_limit = 20
-inner_batch = 32
-epochs = 1
-lr = 0.01
-[[axis]]
-name = "method"
-[[axis.value]]
-label = "SGD"
-method = "sgd"
-)");
+  write_file_atomically(scratch / "spec.toml", kOneRunSpec);
   // A stand-in for the launcher notes how it is called.
   fs::remove(program);
   write_file_atomically(program,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/installed_program.h"
+#include "support/one_run_spec.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include "support/smoke_runs.h"
@@ -18,20 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-constexpr const char* kOwnSpec = R"(title = "somebody's own"
-[base]
-dataset = "synthetic"
-model = "mlp"
-inner_batch = 32
-epochs = 1
-lr = 0.01
-[[axis]]
-name = "method"
-[[axis.value]]
-label = "SGD"
-method = "sgd"
-)";
 
 /// The plan of a spec that is named in `directory`.
 json plan_of(const std::string& spec, const fs::path& directory,
@@ -49,7 +36,7 @@ TEST(SpecNames, MeanTheSpecsOfTheSourceTree) {
 
 TEST(SpecNames, GiveWayToAFileOfThatName) {
   const Scratch scratch;
-  write_file_atomically(scratch / "demo", kOwnSpec);
+  write_file_atomically(scratch / "demo", kOneRunSpec);
   EXPECT_EQ(plan_of("demo", scratch.path())["runs"].size(), 1U);
 }
 
@@ -65,7 +52,7 @@ TEST(SpecNames, MeanTheSpecsThatWereInstalled) {
   const std::string program = copy_program(scratch / "prefix").string();
   fs::create_directories(scratch / "prefix/specs");  // somebody's own
   fs::create_directories(scratch / "prefix/share/batchplus/specs/own");
-  write_file_atomically(scratch / "prefix/share/batchplus/specs/own/spec.toml", kOwnSpec);
+  write_file_atomically(scratch / "prefix/share/batchplus/specs/own/spec.toml", kOneRunSpec);
   EXPECT_EQ(plan_of("own/spec", scratch.path(), program)["runs"].size(), 1U);
 }
 
