@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -85,7 +86,11 @@ void print_plan(const Sweep& sweep, const SweepCommand& command) {
 }
 
 int show_plan(Sweep sweep, const SweepCommand& command, const GlobalOptions& options) {
-  if (command.is_calibrated) calibrate(sweep.planned, device_to_compute_on(options));
+  if (command.is_calibrated) {
+    // As many as a worker has.
+    if (options.threads == 0) at::set_num_threads(1);
+    calibrate(sweep.planned, device_to_compute_on(options));
+  }
   if (!options.is_json) {
     print_plan(sweep, command);
     return 0;

@@ -77,7 +77,7 @@ Table at_loss_table(const Comparison& comparison, const ReportedQuantity& quanti
       const CellValues values = [&](const ComparedCell& cell) {
         return values_at_loss(cell, quantity.name, level);
       };
-      const std::set<std::string> bold = best_columns(comparison, row, quantity.is_higher_better, values);
+      const std::set<std::string> bold = best_columns(comparison, row, quantity, values);
       std::vector<TableCell> line = label_cells(labels_at(row, level));
       add_columns(line, comparison, row, [&](const ComparedCell& cell) {
         const Summary summary = summarize(values(cell).values);
@@ -93,10 +93,13 @@ Table at_loss_table(const Comparison& comparison, const ReportedQuantity& quanti
   }
   table.note = fmt::format(
       "Where the training loss in evaluation mode (not the running one) first falls to the level, linear "
-      "between the two records around it. Mean ± standard deviation (n) over seeds. Bold (a star in plain "
-      "text): the best mean of the row, and those that a paired t test over shared seeds does not tell from "
-      "it at {:.0f} %.{}",
-      100 * kTestLevel, absent.words());
+      "between the two records around it. Mean ± standard deviation (n) over seeds.{}{}",
+      quantity.is_judged
+          ? fmt::format(" Bold (a star in plain text): the best mean of the row, and those that a paired t "
+                        "test over shared seeds does not tell from it at {:.0f} %.",
+                        100 * kTestLevel)
+          : "",
+      absent.words());
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -54,7 +55,8 @@ Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
     }
     const Summary summary = summarize(moment.values);
     curve.mean.push_back(summary.mean);
-    if (curve.n > 1) curve.std.push_back(summary.std.value_or(0));
+    if (curve.n > 1) curve.std.push_back(summary.std.value_or(kUnknown));
+    curve.counts.push_back(moment.values.size());
   }
   std::erase_if(curve.x, [](const auto& axis) {
     return std::none_of(axis.second.begin(), axis.second.end(), [](double x) { return std::isfinite(x); });
@@ -103,13 +105,22 @@ std::vector<Panel> make_panels(const Comparison& comparison) {
 }
 
 std::vector<double> moving_average(const std::vector<double>& values, int64_t window) {
+  std::vector<double> known;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(known),
+               [](double value) { return std::isfinite(value); });
+  const auto size = static_cast<int64_t>(known.size());
   std::vector<double> result;
-  const auto size = static_cast<int64_t>(values.size());
-  for (int64_t i = 0; i < size; ++i) {
+  int64_t i = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      result.push_back(kUnknown);
+      continue;
+    }
     const int64_t reach = std::min({(window - 1) / 2, i, size - 1 - i});
-    const auto begin = values.begin() + (i - reach);
-    const auto end = values.begin() + (i + reach + 1);
+    const auto begin = known.begin() + (i - reach);
+    const auto end = known.begin() + (i + reach + 1);
     result.push_back(std::accumulate(begin, end, 0.0) / static_cast<double>(2 * reach + 1));
+    ++i;
   }
   return result;
 }

@@ -19,8 +19,10 @@ struct Curve {
   /// Only axes that some records have.
   std::map<std::string, std::vector<double>> x = {};
   std::vector<double> mean = {};
-  /// Empty for a single run.
+  /// Empty for a single run; not a number where only one run has got so far.
   std::vector<double> std = {};
+  /// Runs at each point: all of them, unless some are still running.
+  std::vector<size_t> counts = {};
 };
 
 /// One picture: all curves of a row of the grid.
@@ -36,6 +38,7 @@ struct Panel {
 std::vector<Panel> make_panels(const Comparison& comparison);
 
 /// Mean over `window` points around each, fewer near the ends, so that the first and the last value stay.
+/// What is not a number is passed over, and stays so.
 std::vector<double> moving_average(const std::vector<double>& values, int64_t window);
 
 }  // namespace batchplus

@@ -86,8 +86,6 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
           fmt::format("NaN with lines lw 2 lc rgb '{}' title {}", colour(curve.index), gnuplot_text(title)));
       continue;
     }
-    const auto mean = moving_average(curve.mean, options.smooth);
-    const auto std = moving_average(curve.std, options.smooth);
     const auto place = curve.x.find(options.x);
     if (place == curve.x.end()) {
       throw Error(
@@ -96,12 +94,22 @@ Picture picture_of(const Panel& panel, const ReportOptions& options) {
            fmt::format("see {} of {}; train-loss needs the metric group gaps", panel.name, curve.name)});
     }
     const std::vector<double>& x = place->second;
+    const auto smoothed = [&](std::vector<double> values) {
+      // Points that are not drawn do not count.
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (!std::isfinite(x[i])) values[i] = x[i];
+      }
+      return moving_average(values, options.smooth);
+    };
+    const auto mean = smoothed(curve.mean);
+    const auto std = smoothed(curve.std);
     picture.data +=
         fmt::format("# {}: {}, mean, low, high{}\n", curve.name, options.x, describe_smoothing(options));
     for (size_t i = 0; i < mean.size(); ++i) {
       if (!std::isfinite(x[i])) continue;
       const double spread = std.empty() ? 0 : std[i];
-      const double low = is_log ? std::max(mean[i] - spread, least) : mean[i] - spread;
+      double low = mean[i] - spread;
+      if (is_log && low < least) low = least;
       picture.data += fmt::format("{}\t{}\t{}\t{}\n", format_number(x[i]), format_number(mean[i]),
                                   format_number(low), format_number(mean[i] + spread));
     }

@@ -29,6 +29,9 @@ Json json_of(const Panel& panel) {
                 {"mean", json_numbers(curve.mean)}};
     for (const auto& [axis, values] : curve.x) one[axis] = json_numbers(values);
     if (!curve.std.empty()) one["std"] = json_numbers(curve.std);
+    const bool is_whole =
+        std::all_of(curve.counts.begin(), curve.counts.end(), [&](size_t count) { return count == curve.n; });
+    if (!is_whole) one["counts"] = curve.counts;
     curves.push_back(std::move(one));
   }
   return {{"title", panel.title},

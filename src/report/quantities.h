@@ -22,6 +22,8 @@ struct ReportedQuantity {
   /// Whether an epoch can be the best one by it: not where it grows with every epoch, or is neither good nor
   /// bad.
   bool has_best = true;
+  /// Whether a method can be the best one by it.
+  bool is_judged = true;
   /// Spans orders of magnitude: drawn on a logarithmic axis.
   bool is_log = false;
   /// Measured by --metrics to say something about generalisation.

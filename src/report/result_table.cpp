@@ -29,7 +29,7 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
   bool has_published = false;
   for (const auto& row : comparison.rows()) {
     std::vector<TableCell> line = label_cells(row);
-    const std::set<std::string> bold = best_columns(comparison, row, quantity.is_higher_better, values);
+    const std::set<std::string> bold = best_columns(comparison, row, quantity, values);
     add_columns(line, comparison, row, [&](const ComparedCell& cell) {
       const Summary summary = summarize(values(cell).values);
       TableCell shown{.text = format_summary(summary, quantity.digits, cell),
@@ -47,11 +47,13 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
     });
     table.rows.push_back(std::move(line));
   }
-  table.note = fmt::format(
-      "Mean ± standard deviation (n) over seeds. Bold (a star in plain text): the best mean of the row, and "
-      "those that a paired t test over shared seeds does not tell from it at {:.0f} %, as it cannot with "
-      "fewer than two of them.",
-      100 * kTestLevel);
+  table.note = "Mean ± standard deviation (n) over seeds.";
+  if (quantity.is_judged) {
+    table.note += fmt::format(
+        " Bold (a star in plain text): the best mean of the row, and those that a paired t test over shared "
+        "seeds does not tell from it at {:.0f} %, as it cannot with fewer than two of them.",
+        100 * kTestLevel);
+  }
   if (has_published) {
     table.note += fmt::format(" Below: the paper's number, and how far our mean {} is from it.",
                               is_final ? "at the end of training" : "of the best epochs");

@@ -13,7 +13,8 @@ SeedValues values_of(const ComparedCell& cell, const ReportedQuantity& quantity,
 }
 
 std::set<std::string> best_columns(const Comparison& comparison, const std::vector<std::string>& row,
-                                   bool is_higher_better, const CellValues& values) {
+                                   const ReportedQuantity& quantity, const CellValues& values) {
+  if (!quantity.is_judged) return {};
   std::string best;
   double best_mean = 0;
   size_t compared = 0;
@@ -24,7 +25,7 @@ std::set<std::string> best_columns(const Comparison& comparison, const std::vect
     if (summary.n == 0) continue;
     ++compared;
     const bool is_better =
-        best.empty() || (is_higher_better ? summary.mean > best_mean : summary.mean < best_mean);
+        best.empty() || (quantity.is_higher_better ? summary.mean > best_mean : summary.mean < best_mean);
     if (!is_better) continue;
     best = column;
     best_mean = summary.mean;

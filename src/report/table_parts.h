@@ -22,8 +22,9 @@ using CellValues = std::function<SeedValues(const ComparedCell& cell)>;
 inline constexpr double kTestLevel = 0.05;
 
 /// The columns of a row to be bold: the best mean, and those that a paired test does not tell from it.
+/// None where a quantity is neither good nor bad.
 std::set<std::string> best_columns(const Comparison& comparison, const std::vector<std::string>& row,
-                                   bool is_higher_better, const CellValues& values);
+                                   const ReportedQuantity& quantity, const CellValues& values);
 
 /// Over the seeds that both have.
 PairedTest compare_cells(const SeedValues& a, const SeedValues& b);

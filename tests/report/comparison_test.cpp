@@ -432,6 +432,21 @@ TEST(Curves, AverageOverSeedsAtEachEpoch) {
   EXPECT_EQ(curve.x.at("seconds"), (std::vector<double>{0.5, 1}));
 }
 
+// As long as some of them run.
+TEST(Curves, HaveNoSpreadWhereOneSeedHasGotSoFar) {
+  const Scratch scratch;
+  write_run(scratch / "a", {.seed = 1, .test_accuracies = {10, 30, 40}});
+  write_run(scratch / "b", {.seed = 2, .test_accuracies = {20}});
+  Comparison comparison = arrange_runs(find_runs({scratch.path()}));
+  comparison.options.curves = {"test_accuracy"};
+  read_runs(comparison);
+  const Curve curve = make_panels(comparison).at(0).curves.at(0);
+  EXPECT_EQ(curve.counts, (std::vector<size_t>{2, 1, 1}));
+  EXPECT_EQ(curve.mean, (std::vector<double>{15, 30, 40}));
+  EXPECT_NEAR(curve.std[0], std::sqrt(50.0), 1e-12);
+  EXPECT_TRUE(std::isnan(curve.std[1]) && std::isnan(curve.std[2]));
+}
+
 // Curves against the evaluated training loss have a point wherever it was measured.
 TEST(Curves, KnowTheEvaluatedTrainingLossWhereItWasMeasured) {
   const Scratch scratch;
@@ -458,6 +473,9 @@ TEST(Curves, MovingAverageKeepsTheEnds) {
   EXPECT_EQ(moving_average({0, 3, 6, 0, 12}, 5), (std::vector<double>{0, 3, 4.2, 6, 12}));
   EXPECT_EQ(moving_average({1, 2}, 1), (std::vector<double>{1, 2}));
   EXPECT_TRUE(moving_average({}, 5).empty());
+  const std::vector<double> with_gap = moving_average({0, NAN, 3, 6, NAN}, 3);
+  EXPECT_TRUE(std::isnan(with_gap[1]) && std::isnan(with_gap[4]));
+  EXPECT_EQ((std::vector<double>{with_gap[0], with_gap[2], with_gap[3]}), (std::vector<double>{0, 3, 6}));
 }
 
 // A sample's gradient depends on what BatchNorm normalises by: a norm without that is no number.

@@ -65,6 +65,22 @@ TEST(ResultTable, ShowsMeanSpreadCountAndThePapersNumber) {
   EXPECT_FALSE(row[2].is_bold);
 }
 
+TEST(ResultTable, HasNoBestOfWhatIsNeitherGoodNorBad) {
+  Methods methods;
+  methods.write("sarah", 1, {.more_result = {{"lr", 0.1}, {"seconds", 2.0}}});
+  methods.write("adam", 1, {.more_result = {{"lr", 0.2}, {"seconds", 3.0}}});
+  Comparison comparison = arrange_runs({methods.scratch / "runs/sarah-1", methods.scratch / "runs/adam-1"});
+  read_runs(comparison);
+  const auto count_bold = [&](const char* quantity) {
+    const Table table = result_table(comparison, find_quantity(quantity, ""), RunValue::kFinal);
+    EXPECT_EQ(table.note.find("Bold") != std::string::npos, quantity != std::string("lr"));
+    return std::count_if(table.rows.at(0).begin(), table.rows.at(0).end(),
+                         [](const TableCell& cell) { return cell.is_bold; });
+  };
+  EXPECT_EQ(count_bold("lr"), 0);
+  EXPECT_GT(count_bold("seconds"), 0);
+}
+
 TEST(ResultTable, BestIsTheBestEpochOfEachRun) {
   Methods methods;
   read_runs(methods.comparison);

@@ -205,9 +205,10 @@ class LineChart extends Chart {
   pointsOf(line) {
     const isDrawable = value => isNumber(value) && (!this.panel.is_log || value > 0);
     const xs = line[state.x] || [];
-    const means = movingAverage(line.mean.map(v => (isDrawable(v) ? v : null)), state.window);
-    const stds = movingAverage(line.std || line.mean.map(() => null), state.window);
-    return means.map((mean, i) => ({ x: xs[i], mean: isNumber(xs[i]) ? mean : null, std: stds[i] ?? null }));
+    const smoothed = values => movingAverage(values.map((v, i) => (isNumber(xs[i]) ? v : null)), state.window);
+    const means = smoothed(line.mean.map(v => (isDrawable(v) ? v : null)));
+    const stds = smoothed(line.std || line.mean.map(() => null));
+    return means.map((mean, i) => ({ x: xs[i], mean, std: stds[i], n: line.counts ? line.counts[i] : line.n }));
   }
 
   yDomain(points) {
@@ -290,7 +291,7 @@ class LineChart extends Chart {
       html('td', {}, swatch(line.series)),
       html('th', {}, nameOf(line.series)),
       html('td', { class: 'number' }, formatSpread(point.mean, point.std)),
-      html('td', { class: 'count' }, `(${line.n})`),
+      html('td', { class: 'count' }, `(${point.n})`),
       ...(isShared ? [] : [html('td', { class: 'count' }, `at ${formatNumber(point.x)}`)])));
     const average = state.window > 1 ? [html('p', { class: 'count' }, `moving average, ${state.window} points`)] : [];
     return [html('p', {}, html('b', {}, formatNumber(x)), ` ${label}`), html('table', {}, ...body), ...average];
