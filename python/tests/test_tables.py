@@ -88,8 +88,8 @@ def test_the_source_is_that_of_the_program(fields, program, call, tmp_path):
 
 @pytest.mark.parametrize("command", arguments.FLAGS)
 def test_options_without_a_value(command, program):
-    own = command if command == "report" else f"{command}_options"
-    text = "".join(source(f"cli/{file}.cpp") for file in ["program", own])
+    own = {"report": ["report"], "sweep": ["sweep_options", "serve_options"]}.get(command, [f"{command}_options"])
+    text = "".join(source(f"cli/{file}.cpp") for file in ["program", *own])
     flags = {name.replace("-", "_") for name in re.findall(r'add_flag\(\s*"!?--([\w-]+)"', text)}
     assert text.count("add_flag") == len(flags) and arguments.FLAGS[command] == flags
     # The program shows what a value is of beside all options but these.
