@@ -67,7 +67,9 @@ PickledStateDict PickleReader::read_state_dict() {
   const Value top = machine.run();
   position_ = machine.position();
   PickledStateDict state{{}, {}, machine.storage_types(), machine.unknown_types()};
-  for (const auto& [key, value] : entries_of(find_state_dict(top, where_))) {
+  const Container& dict = find_state_dict(top, where_);
+  const std::vector<Entry> entries = entries_of(dict);
+  for (const auto& [key, value] : entries) {
     if (auto* const* tensor = std::get_if<const StoredTensor*>(&value)) {
       state.tensors.push_back(**tensor);
       state.tensors.back().name = key;
@@ -75,6 +77,7 @@ PickledStateDict PickleReader::read_state_dict() {
       state.unknown[std::string(key)] = pickle::dotted(unknown->made_by);
     }
   }
+  state.is_all = &dict == as_dict(top) && !entries.empty() && state.tensors.size() == entries.size();
   return state;
 }
 

@@ -20,6 +20,8 @@ struct PickledStateDict {
   std::map<std::string, ElementType> storage_types;
   /// The same of storages whose type is not understood.
   std::map<std::string, std::string> unknown_types;
+  /// Whether the file holds tensors, and nothing else: no checkpoint around them, nothing beside them.
+  bool is_all = true;
 };
 
 /// Reads one or more pickles, one behind the other: the part of the pickle protocol that torch.save writes

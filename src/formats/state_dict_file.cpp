@@ -56,6 +56,7 @@ StateDictFile read_zip_layout(std::string_view bytes, const std::string& where) 
     PickledStateDict state = PickleReader(pickle, where).read_state_dict();
     file.tensors = std::move(state.tensors);
     file.unknown = std::move(state.unknown);
+    file.is_all = state.is_all;
     if (is_big_endian(entries, folder, where)) {
       for (const auto& [key, type] : state.storage_types) {
         if (const auto storage = file.storages.find(key); storage != file.storages.end())
@@ -75,7 +76,7 @@ StateDictFile read_legacy_layout(std::string_view bytes, const std::string& wher
   reader.skip();
   PickledStateDict state = reader.read_state_dict();
   const std::vector<std::string_view> keys = reader.read_texts();
-  StateDictFile file{{}, std::move(state.tensors), std::move(state.unknown)};
+  StateDictFile file{{}, std::move(state.tensors), std::move(state.unknown), state.is_all};
   size_t position = kLegacyMagic.size() + reader.position();
   for (const std::string_view text : keys) {
     const std::string key(text);

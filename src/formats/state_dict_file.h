@@ -17,6 +17,8 @@ struct StateDictFile {
   ArchiveFiles storages;
   std::vector<StoredTensor> tensors;
   UnknownValues unknown;
+  /// Whether the file holds these tensors, and nothing else.
+  bool is_all = true;
 };
 
 /// Reads what torch.save(model.state_dict(), file) writes, in the zip layout or in the one before torch 1.6,

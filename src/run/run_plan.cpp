@@ -147,10 +147,10 @@ TrainOptions resolve_training(const RunConfig& config, int64_t n) {
   return options;
 }
 
+/// And nothing else, as a training's checkpoint does.
 bool holds_weights(const std::filesystem::path& file) {
   try {
-    read_weight_file(file);
-    return true;
+    return read_weight_file(file).is_all;
   } catch (const Error&) {
     return false;
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "support/fixture.h"
 #include "support/image_files.h"
 #include "support/program.h"
 #include "support/scratch.h"
@@ -390,6 +391,12 @@ TEST(Train, SavesWeightsOverNothingThatARunNeeds) {
   const ProcessResult notes = train({"--save-weights", scratch / "notes.txt"});
   EXPECT_EQ(notes.exit_code, 2);
   EXPECT_THAT(notes.output, HasSubstr("the file holds something else than weights"));
+  // The weights of this one are a part of a training's checkpoint.
+  fs::copy_file(testing::fixture("smallcnn_nested.pt"), scratch / "nested.pt");
+  const ProcessResult nested = train({"--save-weights", scratch / "nested.pt"});
+  EXPECT_EQ(nested.exit_code, 2);
+  EXPECT_THAT(nested.output, HasSubstr("the file holds something else than weights"));
+  EXPECT_EQ(read_file(scratch / "nested.pt"), read_file(testing::fixture("smallcnn_nested.pt")));
   EXPECT_EQ(read_file(scratch / "notes.txt"), "mine");
   const ProcessResult both = train({"--out", scratch / "both", "--save-weights", scratch / "both"});
   EXPECT_EQ(both.exit_code, 2);
