@@ -2,22 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
 
 #include "core/openmp_runtimes.h"
 #include "kernels/processor.h"
+#include "util/cores.h"
 #include "util/error.h"
 
 namespace batchplus {
 namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 /// libtorch's own words for a device that is not there come late, after the data were read.
 void require_cuda_device(const torch::Device& device, const std::string& text) {
@@ -53,7 +48,7 @@ torch::Device device_to_compute_on(const GlobalOptions& options) {
 
 void apply_threads(const GlobalOptions& options) {
   kernels::instruction_set();  // a wrong choice of it shows before anything is done
-  at::set_num_threads(options.threads > 0 ? options.threads : usable_cores());
+  at::set_num_threads(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()));
 }
 
 }  // namespace batchplus

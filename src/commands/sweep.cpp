@@ -19,6 +19,7 @@
 #include "sweep/slurm_job.h"
 #include "sweep/sweep_screen.h"
 #include "sweep/workers.h"
+#include "util/cores.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/process.h"

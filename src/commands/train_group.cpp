@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "cli/own_programs.h"
 #include "group/c10d_group.h"
 #include "util/clock.h"
+#include "util/cores.h"
 #include "util/error.h"
 #include "util/process.h"
 #include "util/standard_streams.h"
@@ -27,24 +27,6 @@ namespace {
 using Sums = kernels::SampleShare::Sums;
 
 constexpr int kSignalled = 128;
-
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
-}
-
-/// This thread, and those that it starts from now on, run on these cores.
-void pin_to(const std::vector<int>& cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(core, &set);
-  ::sched_setaffinity(0, sizeof set, &set);
-}
 
 /// The share of a rank; with more ranks than cores they take turns.
 std::vector<int> cores_of(const std::vector<int>& cores, int rank, int size) {
@@ -188,7 +170,7 @@ std::unique_ptr<Group> join(const GroupOptions& options, const Membership& membe
       join_group(membership, std::chrono::milliseconds(std::llround(options.timeout_seconds * 1000)));
   const std::vector<int> cores = usable_cores();
   const bool is_pinned_already = cores.size() < std::thread::hardware_concurrency();
-  if (membership.local_size == 1 || is_pinned_already || cores.empty()) return group;
+  if (membership.local_size == 1 || is_pinned_already) return group;
   // Only now, so that the thread that serves the sockets is not bound to the same core.
   const std::vector<int> own = cores_of(cores, membership.local_rank, membership.local_size);
   const auto threads = static_cast<int>(own.size());

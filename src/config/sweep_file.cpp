@@ -6,7 +6,7 @@
 
 #include "util/error.h"
 #include "util/file.h"
-#include "util/hash.h"
+#include "util/own_checksum.h"
 #include "util/table.h"
 
 namespace batchplus {
@@ -14,9 +14,6 @@ namespace {
 
 /// The format that this program writes and reads.
 constexpr int kFormatVersion = 1;
-
-/// Key of the SHA-256 of everything else in the file, as compact JSON. Sweeps from before have none.
-constexpr const char* kChecksum = "checksum";
 
 Json cell_json(const SweepFile& sweep, const std::vector<std::string>& labels) {
   Json cell = Json::object();
@@ -120,7 +117,7 @@ Json to_json(const SweepFile& sweep) {
     if (value.std) row["std"] = *value.std;
     json["published"].push_back(std::move(row));
   }
-  json[kChecksum] = sha256_hex(json.dump());
+  add_own_checksum(json);
   return json;
 }
 
@@ -138,12 +135,9 @@ SweepFile parse_sweep_file(const std::string& text, const std::string& where) {
   const char* hint = "'batchplus sweep SPEC' writes it anew; finished runs are not run again";
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw Error("not valid JSON", {where, "", hint});
-  if (json.is_object() && json.contains(kChecksum)) {
-    const Json claimed = json[kChecksum];
-    json.erase(kChecksum);
-    if (claimed != sha256_hex(json.dump()))
-      throw Error("the file is not as it was written", {where, "its checksum is wrong", hint});
-  }
+  // Sweeps from before have no checksum.
+  if (!take_own_checksum(json).value_or(true))
+    throw Error("the file is not as it was written", {where, "its checksum is wrong", hint});
   try {
     const Json& version = json.at("format_version");
     if (version != kFormatVersion) {

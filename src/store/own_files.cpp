@@ -8,13 +8,13 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"
+#include "util/own_checksum.h"
 
 namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFiles = "files";
-constexpr const char* kChecksum = "checksum";
 
 /// What an earlier result says; nothing when the file is none of one, or was changed. Older ones have no
 /// checksums.
@@ -25,10 +25,7 @@ Json read_earlier(const OwnFiles& own, const fs::path& folder) {
       json.is_object() && std::all_of(own.keys.begin(), own.keys.end(),
                                       [&](const std::string& key) { return json.contains(key); });
   if (!is_own) return {};
-  if (!json.contains(kChecksum)) return json;
-  const Json checksum = json[kChecksum];
-  json.erase(kChecksum);
-  return checksum == sha256_hex(json.dump()) ? json : Json();
+  return take_own_checksum(json).value_or(true) ? json : Json();
 }
 
 /// Whether a file beside the JSON is the one that was written with it.
@@ -61,7 +58,7 @@ void write_own_files(const OwnFiles& own, const fs::path& folder, Json json,
   Json files = Json::object();
   for (const auto& [name, bytes] : others) files[name] = sha256_hex(bytes);
   json[kFiles] = std::move(files);
-  json[kChecksum] = sha256_hex(json.dump());
+  add_own_checksum(json);
   // All of them are on the disk before one takes the place of another, so that a full disk leaves the old
   // ones. Old and new ones never lie beside each other, even if the process is killed here.
   std::vector<std::unique_ptr<PendingFile>> pending;

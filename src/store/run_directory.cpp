@@ -9,13 +9,13 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "util/hash.h"
+#include "util/own_checksum.h"
 #include "util/text.h"
 
 namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kChecksum = "checksum";
 constexpr const char* kFormatVersion = "format_version";
 constexpr const char* kUpdated = "updated";
 constexpr const char* kConfigChecksum = "config_sha256";
@@ -159,7 +159,7 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
     content[kMetricsChecksum] = sha256_hex(records_);
     content[kProvenanceChecksum] = sha256_hex(provenance_);
   }
-  content[kChecksum] = sha256_hex(content.dump());
+  add_own_checksum(content);
   write_file_atomically(layout_.status(), content.dump(2) + "\n");
 }
 
@@ -181,9 +181,7 @@ Json parse_status(const std::string& text, const std::string& where) {
                 {where, std::to_string(version), "use a newer batchplus"});
   }
   if (version == 1 && !status.contains(kConfigChecksum)) return status;
-  const Json claimed = status.value(kChecksum, Json());
-  status.erase(kChecksum);
-  if (claimed != sha256_hex(status.dump())) {
+  if (!take_own_checksum(status).value_or(false)) {
     throw Error("the file is not as it was written", {where, "its checksum is wrong", kDamagedHint});
   }
   return status;

@@ -1,7 +1,6 @@
 #include "sweep/workers.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "util/cores.h"
 #include "util/process.h"
 #include "util/stop_signal.h"
 
@@ -17,16 +17,6 @@ namespace {
 
 /// What makes a worker save its run and stop.
 constexpr int kStop = SIGTERM;
-
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
-}
 
 /// The cores of each worker: as many as it has threads, all of them in use, and shared when there are not
 /// enough.
@@ -139,13 +129,6 @@ void run_workers(const Sweep& sweep, const WorkerOptions& options, const WorkerC
     has_given_up = std::any_of(workers.begin(), workers.end(),
                                [](const Worker& worker) { return worker.is_given_up(); });
   }
-}
-
-void pin_to(const std::vector<int>& cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(core, &set);
-  ::sched_setaffinity(0, sizeof set, &set);
 }
 
 }  // namespace batchplus

@@ -31,7 +31,4 @@ struct WorkerAudience {
 void run_workers(const Sweep& sweep, const WorkerOptions& options, const WorkerCommand& command,
                  const WorkerAudience& audience);
 
-/// Keeps this process to these cores.
-void pin_to(const std::vector<int>& cores);
-
 }  // namespace batchplus

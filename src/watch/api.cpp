@@ -20,7 +20,6 @@ namespace batchplus {
 namespace {
 
 constexpr size_t kMostBytesOfRecords = 32 << 20;
-constexpr size_t kMostBytesOfFile = 1 << 20;
 constexpr size_t kRowsOfEvent = 250;
 constexpr size_t kMostKeptReports = 16;
 

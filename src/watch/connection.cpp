@@ -8,6 +8,8 @@
 #include <boost/beast/http.hpp>
 #include <optional>
 
+#include "util/clock.h"
+
 namespace batchplus {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -15,10 +17,6 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 
 namespace {
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
 
 /// Of what is no request, or too much of one.
 int status_of(beast::error_code problem) {

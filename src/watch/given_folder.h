@@ -20,6 +20,9 @@ struct FileMark {
   double modified_seconds() const { return static_cast<double>(modified_nanoseconds) * 1e-9; }
 };
 
+/// Of a run's config, status and the like; a longer one is none of this program's.
+inline constexpr size_t kMostBytesOfFile = 1 << 20;
+
 /// A folder that may be looked at, and nothing outside of it: no symbolic link is followed on the way from it
 /// to a file, and only regular files are read. Nothing is written or locked.
 class GivenFolder {

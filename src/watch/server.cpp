@@ -14,6 +14,7 @@
 #include <boost/beast/http.hpp>
 #include <set>
 
+#include "util/clock.h"
 #include "util/error.h"
 #include "watch/connection.h"
 
@@ -27,10 +28,6 @@ namespace {
 template <typename Socket>
 void keep_from_children(Socket& socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-}
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
 }  // namespace

@@ -15,9 +15,6 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-/// Longer ones are not what this program writes.
-constexpr size_t kMostBytesOfFile = 1 << 20;
-
 fs::path joined(const fs::path& folder, const fs::path& relative) {
   return relative.empty() ? folder : folder / relative;
 }
