@@ -75,7 +75,10 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   const Dataset dataset = load_dataset(config, info);
   const DataPlan data = resolve_data(config, describe(info, dataset));
   const Model model = build_network(network);
-  const std::string note = note_on_weights(weights);
+  Json notes = Json::array();
+  for (const std::string& note : {note_on_weights(weights), note_on_normalization(command.weights, data)}) {
+    if (!note.empty()) notes.push_back(note);
+  }
   load_weights(*model.module, std::move(weights), command.weights);
   model.module->to(device);
 
@@ -86,14 +89,14 @@ int run_eval(const EvalCommand& command, const GlobalOptions& options) {
   require_finite_outputs(detailed.overall, command.weights);
   const ConfusionMatrix matrix{dataset.class_names, detailed.confusion};
   Json result = to_json(detailed, matrix);
-  result["notes"] = note.empty() ? Json::array() : Json::array({note});
+  result["notes"] = notes;
   if (!command.out.empty()) write_files(command, config, matrix, result);
   if (options.is_json) {
     fmt::print("{}\n", result.dump());
   } else {
     print_result(command, config, matrix, result);
   }
-  if (!note.empty()) tell("note: {}\n", note);
+  for (const Json& note : notes) tell("note: {}\n", note.get<std::string>());
   return 0;
 }
 

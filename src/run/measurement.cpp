@@ -197,6 +197,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   const Json inputs = digest_inputs(views, "");
   std::vector<std::string> notes;
   if (std::string note = note_on_weights(weights); !note.empty()) notes.push_back(std::move(note));
+  if (std::string note = note_on_normalization(request.weights, plan); !note.empty())
+    notes.push_back(std::move(note));
   require_samples_of_run(config, request, inputs, notes);
   const Model model = build_network(resolve_network(config, plan.dataset));
   load_weights(*model.module, std::move(weights), request.weights.string());

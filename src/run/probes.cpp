@@ -45,6 +45,7 @@ std::vector<Quantity> Probes::measure(const EpochRecord& record, bool is_due) {
   std::vector<Quantity> quantities;
   if (is_due) {
     Measurer measurer = make_measurer(record);
+    if (record.test) measurer.set_test_evaluation(*record.test);
     quantities = measure_groups(measurer, plan_.metric_groups);
     for (const std::string& note : measurer.notes) {
       if (told_.insert(note).second) progress_.print_line("note: " + note);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/config_toml.h"
 #include "config/input_choice.h"
 #include "datasets/find_files.h"
 #include "networks/weight_file.h"
@@ -62,6 +63,21 @@ Json recorded_inputs(const RunLayout& layout) {
     return inputs_of(read_provenance(layout));
   } catch (const Error&) {
     return Json::object();
+  }
+}
+
+std::string note_on_normalization(const std::filesystem::path& weights, const DataPlan& data) {
+  const RunLayout layout{weights.parent_path()};
+  if (!layout.holds_run()) return "";
+  try {
+    const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
+    const Normalization theirs = parse_normalization(run.normalize, data.dataset);
+    const Normalization& ours = data.normalization;
+    if (theirs.mean == ours.mean && theirs.std == ours.std) return "";
+    return fmt::format("the run that these weights are of has normalize = {}, and here it is {:g}/{:g}",
+                       run.normalize, fmt::join(ours.mean, ","), fmt::join(ours.std, ","));
+  } catch (const Error&) {
+    return "";  // what is wrong with the run, or that its images have other channels, is not asked here
   }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <filesystem>
+#include <string>
+
 #include "data/load_dataset.h"
 #include "run/run_plan.h"
 #include "store/run_directory.h"
@@ -24,6 +27,10 @@ void require_same_inputs(const Json& recorded, const Json& now, const RunConfig&
 
 /// The inputs that a run directory recorded; an empty object when it did not, or cannot be read.
 Json recorded_inputs(const RunLayout& layout);
+
+/// A note when the weights lie in the directory of a run that normalised its images otherwise: what is
+/// measured is then not that run's. Empty when there is nothing to say.
+std::string note_on_normalization(const std::filesystem::path& weights, const DataPlan& data);
 
 /// Tells other training data apart: a digest of all labels and of a thousand images.
 std::string fingerprint(const ImageView& view);

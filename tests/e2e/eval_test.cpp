@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 using testing::batchplus;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Scratch;
 
 /// Trains briefly on the synthetic set; the result, with the weights at `weights`.
@@ -62,6 +63,25 @@ TEST(Eval, RepeatsWhatTrainingSaid) {
   EXPECT_EQ(all, 300);
   EXPECT_DOUBLE_EQ(100.0 * static_cast<double>(correct) / 300, result["accuracy"].get<double>());
   EXPECT_GT(decode_png(read_file(scratch / "out" / "confusion.png"), "picture").width, 460);
+}
+
+TEST(Eval, NotesThatTheRunOfTheWeightsNormalisedOtherwise) {
+  const Scratch scratch;
+  const std::string run = (scratch / "run").string();
+  const ProcessResult trained = batchplus({"train", "--model", "smallcnn", "--train-limit", "64", "--epochs",
+                                           "1", "--normalize", "none", "--out", run, "--quiet"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.output;
+  const auto printed = [&](std::vector<std::string> command) {
+    command.insert(command.end(),
+                   {"--weights", run + "/weights.pt", "--model", "smallcnn", "--dataset", "synthetic"});
+    const ProcessResult process = batchplus(command);
+    EXPECT_EQ(process.exit_code, 0) << process.output;
+    return process.output;
+  };
+  const std::string note = "has normalize = 0,0,0/1,1,1, and here it is ";
+  EXPECT_THAT(printed({"eval"}), HasSubstr(note));
+  EXPECT_THAT(printed({"eval", "--normalize", "none"}), Not(HasSubstr(note)));
+  EXPECT_THAT(printed({"measure", "--train-limit", "64", "--quantities", "gaps"}), HasSubstr(note));
 }
 
 TEST(Eval, RefusesWeightsOfAnotherNetworkAndListsTheKeys) {
