@@ -14,7 +14,7 @@ struct RgbImage {
   std::vector<uint8_t> pixels = {};
 };
 
-/// Any PNG as 8-bit RGB: greys and palettes are expanded, of 16 bits the upper 8 are taken, rounded, and
+/// Any PNG as 8-bit RGB: greys and palettes are expanded, 16 bits v are rounded to 8 as v / 257, and
 /// pixel values are laid over black by their opacity. Tags for screens (gamma, colour profiles) change
 /// nothing. `where` names the file in errors.
 RgbImage decode_png(std::string_view bytes, const std::string& where);

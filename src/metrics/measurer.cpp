@@ -49,7 +49,7 @@ int64_t Measurer::curvature_samples() const {
   return options_.samples ? gradient_samples() : std::min(train_samples(), kCurvatureSamples);
 }
 
-Samples Measurer::choose(int64_t samples) {
+ImageView Measurer::choose_view(int64_t samples) {
   ImageView view = subject_.train;
   if (samples < view.size()) {
     if (options_.is_sequential) {
@@ -62,7 +62,12 @@ Samples Measurer::choose(int64_t samples) {
       view = choose_balanced(view, samples, options_.split_seed);
     }
   }
-  return samples_of(std::move(view), subject_.normalization, subject_.device, subject_.model.memory_format);
+  return view;
+}
+
+Samples Measurer::choose(int64_t samples) {
+  return samples_of(choose_view(samples), subject_.normalization, subject_.device,
+                    subject_.model.memory_format);
 }
 
 int64_t Measurer::chunk_for(double activations) const {

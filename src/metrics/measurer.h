@@ -97,6 +97,8 @@ class Measurer {
   const SampleGradientNorms& norms(int64_t samples, BatchNorm::Statistics statistics);
   /// Those with the options' statistics if they have been measured, else null.
   const SampleGradientNorms* known_norms(int64_t samples) const;
+  /// Places in the files of the training data of so many samples, in the order in which they are measured.
+  std::vector<int64_t> records(int64_t samples) { return choose_view(samples).indices; }
   /// The Hessian's eigenvalues over so many samples.
   const EigenvalueEstimate& eigenvalues(int64_t samples);
   /// An Error that names the weights when outputs of the network are not finite: those on as many samples as
@@ -111,6 +113,7 @@ class Measurer {
   std::vector<std::string> notes;
 
  private:
+  ImageView choose_view(int64_t samples);
   Samples choose(int64_t samples);
   int64_t chunk_for(double activations) const;
   void require_whole_batches() const;

@@ -25,13 +25,13 @@
 namespace batchplus {
 namespace {
 
-/// A line for each sample, in the order in which they were measured.
-std::string sample_table(const SampleGradientNorms& norms) {
-  std::string csv = "sample,loss,squared_gradient_norm\n";
+/// A line for each sample, in the order in which they were measured. `records`: their places in the files.
+std::string sample_table(const SampleGradientNorms& norms, const std::vector<int64_t>& records) {
+  std::string csv = "record,loss,squared_gradient_norm\n";
   const double* losses = norms.losses.data_ptr<double>();
   const double* squared = norms.squared_norms.data_ptr<double>();
   for (int64_t i = 0; i < norms.losses.numel(); ++i) {
-    csv += fmt::format("{},{:.9g},{:.9g}\n", i, losses[i], squared[i]);
+    csv += fmt::format("{},{:.9g},{:.9g}\n", records.at(static_cast<size_t>(i)), losses[i], squared[i]);
   }
   return csv;
 }
@@ -55,10 +55,10 @@ const OwnFiles kOwnFiles = {.kind = "measurement",
                             .others = {kSampleTable, kLayerTable}};
 
 void write_files(const std::filesystem::path& folder, const MeasureResult& result,
-                 const SampleGradientNorms* norms) {
+                 const SampleGradientNorms* norms, const std::vector<int64_t>& records) {
   std::map<std::string, std::string> tables;
   if (norms != nullptr) {
-    tables[kSampleTable] = sample_table(*norms);
+    tables[kSampleTable] = sample_table(*norms, records);
     std::string& layers = tables[kLayerTable];
     layers = "layer,mean_squared_gradient_norm\n";
     for (const auto& [name, mean] : result.layers) layers += fmt::format("{},{:.9g}\n", name, mean);
@@ -229,7 +229,8 @@ MeasureResult run_measurement(const RunConfig& config, const MeasureRequest& req
   result.json["subject"] = subject_of(config, request, weights_hash, inputs);
   const SampleGradientNorms* norms = measurer.known_norms(measurer.gradient_samples());
   if (norms != nullptr) result.layers = layer_means(*norms);
-  if (!request.out.empty()) write_files(request.out, result, norms);
+  if (!request.out.empty())
+    write_files(request.out, result, norms, measurer.records(measurer.gradient_samples()));
   return result;
 }
 

@@ -115,7 +115,7 @@ Json inputs_of(const Json& provenance) {
 }
 
 void RunWriter::resume(const std::string& config_toml, const Json& provenance, const std::string& records) {
-  remove_pending_files(layout_.root);
+  for (const fs::path& file : layout_.files()) remove_pending_files(file);
   config_ = config_toml;
   records_ = records;
   Json history = fs::exists(layout_.provenance())

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Between the name of a file and the random letters of the temporary one that is to replace it.
-constexpr std::string_view kPendingMark = ".tmp.";
+constexpr std::string_view kPendingMark = ".batchplus-tmp.";
 
 /// Closes its descriptor at the end of the scope.
 class Descriptor {
@@ -180,14 +180,14 @@ void PendingFile::commit() {
   sync_directory(target_.parent_path());
 }
 
-void remove_pending_files(const fs::path& directory) {
+void remove_pending_files(const fs::path& target) {
+  const std::string begin = fmt::format("{}{}", target.filename().string(), kPendingMark);
+  constexpr size_t kRandomLetters = 6;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored)) {
     const std::string name = entry.path().filename().string();
-    const size_t mark = name.rfind(kPendingMark);
-    constexpr size_t kRandomLetters = 6;
-    const bool is_pending =
-        mark != std::string::npos && name.size() == mark + kPendingMark.size() + kRandomLetters;
+    const bool is_pending = name.starts_with(begin) && name.size() == begin.size() + kRandomLetters &&
+                            entry.symlink_status(ignored).type() == fs::file_type::regular;
     if (is_pending) fs::remove(entry.path(), ignored);
   }
 }

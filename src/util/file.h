@@ -52,8 +52,8 @@ class PendingFile {
   bool is_committed_ = false;
 };
 
-/// Removes the temporary files that processes which were killed while writing left in a directory.
-void remove_pending_files(const std::filesystem::path& directory);
+/// Removes the temporary files that processes which were killed while writing this one left beside it.
+void remove_pending_files(const std::filesystem::path& target);
 
 /// Appends with a single write. When that fails, as on a full disk, the file is as long as before. A symbolic
 /// link is not followed.

@@ -1,9 +1,11 @@
 // Measuring as a user does: while training, afterwards, and what cannot be measured.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/program.h"
@@ -262,6 +264,43 @@ TEST(Measure, WritesNormsOfEverySampleAndLayer) {
   EXPECT_EQ(
       json::parse(read_file(scratch / "measured" / "measure.json"))["mean_squared_gradient_norm"]["value"],
       mean);
+}
+
+TEST(Measure, NamesEverySampleByItsRecord) {
+  const Scratch scratch;
+  const std::string weights = scratch / "w.pt";
+  result_of(train({"--save-weights", weights}));
+  const auto norms_by_record = [&](const std::vector<std::string>& options) {
+    const std::string out = scratch / fmt::format("measured-{}", options.size());
+    result_of(batchplus(testing::with_options(
+        {"measure", "--weights", weights, "--model", "smallcnn:width=8", "--dataset", "synthetic",
+         "--quantities", "gradient-norms", "--out", out, "--quiet", "--json"},
+        options)));
+    const auto lines = split(read_file(std::filesystem::path(out) / "sample_norms.csv"), '\n');
+    EXPECT_EQ(lines[0], "record,loss,squared_gradient_norm");
+    std::map<int64_t, double> norms;
+    for (size_t i = 1; i + 1 < lines.size(); ++i) {
+      const auto fields = split(lines[i], ',');
+      norms[parse_integer(fields[0], "csv")] = parse_number(fields[2], "csv");
+    }
+    return norms;
+  };
+  // In file order the first 2,000 records are just these.
+  const auto first = norms_by_record({"--sampling", "sequential", "--train-limit", "2000"});
+  ASSERT_EQ(first.size(), 2000U);
+  EXPECT_EQ(first.begin()->first, 0);
+  EXPECT_EQ(first.rbegin()->first, 1999);
+  // Others are drawn from all 10,000.
+  const auto drawn = norms_by_record({"--metrics-samples", "200"});
+  ASSERT_EQ(drawn.size(), 200U);
+  int common = 0;
+  for (const auto& [record, norm] : drawn) {
+    const auto same = first.find(record);
+    if (same == first.end()) continue;
+    ++common;
+    EXPECT_NEAR(norm, same->second, 1e-4 * norm + 1e-9) << record;
+  }
+  EXPECT_GT(common, 10) << "a fifth of 200 is expected";
 }
 
 TEST(Measure, OfOneSampleHasNoStandardError) {

@@ -119,7 +119,8 @@ TEST(RunDirectory, ResumingKeepsTheHistoryAndTheRecordsOfTheCheckpoint) {
     writer.record({{"epoch", 1}});
     writer.record({{"epoch", 2}});
   }
-  write_file_atomically(scratch / "run" / "status.json.tmp.abcdef", "left by a killed process");
+  write_file_atomically(scratch / "run" / "status.json.batchplus-tmp.abcdef", "left by a killed process");
+  write_file_atomically(scratch / "run" / "status.json.tmp.backup", "somebody's own");
   RunWriter writer(scratch / "run");
   writer.resume("lr = 0.5\n", {{"commit", "def"}}, "{\"epoch\":1}\n");
   writer.record({{"epoch", 2}});
@@ -129,7 +130,8 @@ TEST(RunDirectory, ResumingKeepsTheHistoryAndTheRecordsOfTheCheckpoint) {
   EXPECT_EQ(run.provenance["commit"], "abc");
   EXPECT_EQ(run.provenance["resumed"][0]["commit"], "def");
   EXPECT_FALSE(result_of(run.status).contains("provenance_sha256")) << "it is of the files, not of the run";
-  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "status.json.tmp.abcdef"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "status.json.batchplus-tmp.abcdef"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "status.json.tmp.backup"));
 }
 
 TEST(RunDirectory, NoticesWhatWasChangedAfterTheEnd) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "support/expect_error.h"
@@ -84,16 +85,21 @@ TEST(PendingFile, TakesItsPlaceOnlyWhenCommitted) {
   EXPECT_EQ(entries(scratch.path()), 1);
 }
 
-TEST(RemovePendingFiles, RemovesThemAndNothingElse) {
+TEST(RemovePendingFiles, RemovesThoseOfTheFileAndNothingElse) {
   const Scratch scratch;
-  for (const char* name : {"a", "a.tmp.Xy12zZ", "checkpoint.pt.tmp.aaaaaa", "b.tmp.toolong1", "c.tmp."}) {
-    write_file_atomically(scratch / name, "x");
-  }
-  remove_pending_files(scratch.path());
-  EXPECT_TRUE(fs::exists(scratch / "a"));
-  EXPECT_TRUE(fs::exists(scratch / "b.tmp.toolong1"));
-  EXPECT_TRUE(fs::exists(scratch / "c.tmp."));
-  EXPECT_EQ(entries(scratch.path()), 3);
+  const std::set<std::string> others = {"a", "a.tmp.backup", "b.batchplus-tmp.Xy12zZ",
+                                        "a.batchplus-tmp.toolong", "a.batchplus-tmp."};
+  for (const std::string& name : others) write_file_atomically(scratch / name, "x");
+  write_file_atomically(scratch / "a.batchplus-tmp.Xy12zZ", "x");
+  fs::create_directory(scratch / "a.batchplus-tmp.folder");
+  remove_pending_files(scratch / "a");
+  EXPECT_FALSE(fs::exists(scratch / "a.batchplus-tmp.Xy12zZ"));
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(scratch / name)) << name;
+  EXPECT_TRUE(fs::exists(scratch / "a.batchplus-tmp.folder"));
+  // A file that is being written has such a name.
+  const PendingFile pending(scratch / "a", "new");
+  remove_pending_files(scratch / "a");
+  EXPECT_FALSE(fs::exists(pending.path()));
 }
 
 TEST(AppendBytes, FollowsNoLink) {
