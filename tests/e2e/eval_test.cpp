@@ -68,7 +68,7 @@ TEST(Eval, RepeatsWhatTrainingSaid) {
 TEST(Eval, NotesThatTheRunOfTheWeightsNormalisedOtherwise) {
   const Scratch scratch;
   const std::string run = (scratch / "run").string();
-  const ProcessResult trained = batchplus({"train", "--model", "smallcnn", "--train-limit", "128", "--epochs",
+  const ProcessResult trained = batchplus({"train", "--model", "smallcnn", "--train-limit", "256", "--epochs",
                                            "1", "--normalize", "none", "--out", run, "--quiet"});
   ASSERT_EQ(trained.exit_code, 0) << trained.output;
   const auto printed = [&](std::vector<std::string> command) {
@@ -81,7 +81,7 @@ TEST(Eval, NotesThatTheRunOfTheWeightsNormalisedOtherwise) {
   const std::string note = "has normalize = 0,0,0/1,1,1, and here it is ";
   EXPECT_THAT(printed({"eval"}), HasSubstr(note));
   EXPECT_THAT(printed({"eval", "--normalize", "none"}), Not(HasSubstr(note)));
-  EXPECT_THAT(printed({"measure", "--train-limit", "128", "--quantities", "gaps"}), HasSubstr(note));
+  EXPECT_THAT(printed({"measure", "--train-limit", "256", "--quantities", "gaps"}), HasSubstr(note));
 }
 
 TEST(Eval, RefusesWeightsOfAnotherNetworkAndListsTheKeys) {
