@@ -1,6 +1,7 @@
 #include "formats/svhn_mat.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <matio.h>
 
 #include <memory>

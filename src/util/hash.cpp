@@ -1,6 +1,7 @@
 #include "util/hash.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <array>

@@ -2,6 +2,7 @@
 // script/stress runs many of them.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
