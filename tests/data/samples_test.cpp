@@ -25,7 +25,7 @@ std::string sha256_of(const torch::Tensor& tensor) {
 void expect_statistics(const ImageSet& set, const nlohmann::json& expected, int64_t classes) {
   EXPECT_EQ(set.size(), expected["samples"]);
   EXPECT_EQ(sha256_of(set.images), expected["pixels_sha256"].get<std::string>());
-  EXPECT_EQ(sha256_of(set.labels), expected["labels_sha256"]);
+  EXPECT_EQ(sha256_of(set.labels), expected["labels_sha256"].get<std::string>());
   const torch::Tensor counts = at::bincount(set.labels, {}, classes);
   for (int64_t c = 0; c < classes; ++c) EXPECT_EQ(counts[c].item<int64_t>(), expected["classes"][c]) << c;
   const Normalization measured = measure_normalization(set);
