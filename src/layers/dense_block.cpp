@@ -50,7 +50,9 @@ class DenseLayer : public torch::nn::Module {
       return DenseLayerParts::Stage{dynamic_cast<BatchNorm&>(norm).begin_batch(), convolution.weight(), &norm,
                                     &convolution};
     };
-    DenseLayerParts parts{{stage(*bn1_, *conv1_)}};
+    DenseLayerParts parts;
+    parts.stages.reserve(2);
+    parts.stages.push_back(stage(*bn1_, *conv1_));
     if (bn2_) parts.stages.push_back(stage(*bn2_, *conv2_));
     return parts;
   }
