@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "config/config_fields.h"
 #include "config/config_toml.h"
@@ -80,6 +81,14 @@ void require_few_runs(int64_t before, int64_t repeats) {
   if (repeats <= kMostRuns - before) return;
   throw Error("the spec has too many runs", {kRepeats, std::to_string(repeats),
                                              fmt::format("a sweep has at most {}", format_count(kMostRuns))});
+}
+
+/// Repeats count their seeds on from the first.
+void require_seeds(int64_t first, int64_t repeats) {
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  if (repeats <= 1 || first <= kLast - (repeats - 1)) return;
+  throw Error(fmt::format("there are no seeds beyond {}", kLast),
+              {"seed", std::to_string(first), fmt::format("{} repeats need a smaller one", repeats)});
 }
 
 /// Whether both hold in some cell.
@@ -203,6 +212,7 @@ std::vector<SpecRun> expand(const Spec& spec, const std::string& scale_name) {
       for (const std::string& choice : choices_of(spec, cell)) {
         if (!choice.empty()) joined.set({spec.choice->key, choice, spec.choice->where});
         require_few_runs(static_cast<int64_t>(runs.size()), joined.repeats);
+        require_seeds(joined.config.seed, joined.repeats);
         for (int64_t repeat = 0; repeat < joined.repeats; ++repeat) {
           RunConfig config = joined.config;
           config.seed += repeat;

@@ -10,3 +10,14 @@
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #include <torch/csrc/autograd/custom_function.h>
 #pragma GCC diagnostic pop
+
+namespace batchplus {
+
+/// libtorch 2.4 and later ask libuv to serve a store unless told otherwise, and Debian's are built without
+/// it.
+template <typename StoreOptions>
+void do_without_libuv(StoreOptions& options) {
+  if constexpr (requires { options.useLibuv; }) options.useLibuv = false;
+}
+
+}  // namespace batchplus

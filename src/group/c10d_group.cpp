@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/torch_versions.h"
 #include "group/gloo_links.h"
 #include "group/lost_ranks.h"
 #include "group/machine_ranks.h"
@@ -35,6 +36,7 @@ class C10dGroup : public Group {
   C10dGroup(const Membership& membership, milliseconds timeout) : membership_(membership), timeout_(timeout) {
     try {
       c10d::TCPStoreOptions options;
+      do_without_libuv(options);
       options.port = static_cast<std::uint16_t>(membership.port);
       options.isServer = membership.rank == 0 && !membership.is_served;
       options.waitWorkers = false;
@@ -197,6 +199,7 @@ struct MeetingPoint::Store {
 
 MeetingPoint::MeetingPoint() : store_(std::make_unique<Store>()) {
   c10d::TCPStoreOptions options;
+  do_without_libuv(options);
   options.port = 0;
   options.isServer = true;
   options.waitWorkers = false;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "util/text.h"
 
@@ -64,7 +65,7 @@ Curve make_curve(const ComparedCell& cell, const std::string& quantity) {
   return curve;
 }
 
-/// Letters, digits and dashes of a label.
+/// Letters, digits and dashes of a label, if there are any.
 std::string file_name(const std::string& text) {
   std::string name;
   for (const char c : text) {
@@ -75,6 +76,15 @@ std::string file_name(const std::string& text) {
     }
   }
   while (!name.empty() && name.back() == '-') name.pop_back();
+  constexpr size_t kLongest = 100;
+  return name.empty() ? "row" : name.substr(0, kLongest);
+}
+
+/// The same, or with a number behind it where another row has it already: "c = 3" and "c = -3" have the same
+/// letters and digits.
+std::string unused_name(const std::string& wanted, std::set<std::string>& used) {
+  std::string name = wanted;
+  for (int number = 2; !used.insert(name).second; ++number) name = fmt::format("{}-{}", wanted, number);
   return name;
 }
 
@@ -82,11 +92,13 @@ std::string file_name(const std::string& text) {
 
 std::vector<Panel> make_panels(const Comparison& comparison) {
   std::vector<Panel> panels;
+  std::set<std::string> names;
   for (const std::string& name : comparison.options.curves) {
     const ReportedQuantity quantity = find_measured_quantity(comparison, name, "curves");
     for (const auto& row : comparison.rows()) {
       Panel panel{.name = name, .title = join(row, ", "), .quantity = quantity, .curves = {}};
-      if (!row.empty()) panel.name = fmt::format("{}-{}", name, file_name(join(row, "-")));
+      if (!row.empty())
+        panel.name = unused_name(fmt::format("{}-{}", name, file_name(join(row, "-"))), names);
       const auto& columns = comparison.columns().labels;
       for (size_t i = 0; i < columns.size(); ++i) {
         const ComparedCell* cell = comparison.find(row, columns[i]);

@@ -76,7 +76,7 @@ void require_same_sweep(const Sweep& sweep, const Json& description, const std::
 }
 
 /// sweep.json is written anew, unless it is of something else or of other runs, and not into the directory of
-/// a run. A damaged one of a sweep has its runs beside it.
+/// a run.
 void require_own_description(const Sweep& sweep) {
   const SweepDirectory& directory = sweep.directory;
   const std::filesystem::path path = directory.description();
@@ -87,13 +87,16 @@ void require_own_description(const Sweep& sweep) {
   }
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   const Json found = json.is_object() ? json.value("name", Json()) : Json();
-  if (std::filesystem::exists(directory.root / "runs")) {
-    if (found.is_string()) require_same_sweep(sweep, json, found);
-    return;
-  }
-  if (json.is_object() && json.contains("runs") && json.contains("axes")) return;
-  throw Error("the file is not the description of a sweep",
-              {"out", path.string(), "name an empty directory, or one that holds a sweep"});
+  const bool is_description = found.is_string() && json.contains("runs") && json.contains("axes");
+  if (is_description) return require_same_sweep(sweep, json, found);
+  // A damaged one of this sweep has runs of this sweep beside it.
+  const bool has_begun = std::any_of(sweep.planned.begin(), sweep.planned.end(), [&](const PlannedRun& row) {
+    return RunLayout{directory.run(row.run.id)}.holds_run();
+  });
+  if (has_begun) return;
+  throw Error("the file is not the description of a sweep, or damaged",
+              {"out", path.string(),
+               "name an empty directory, or one that holds a sweep; if it is damaged, remove the file"});
 }
 
 }  // namespace

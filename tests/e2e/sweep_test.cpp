@@ -313,6 +313,18 @@ TEST(Sweep, RefusesWhatChangesNothingAndReplacesNothingOfSomebodysOwn) {
   EXPECT_EQ(foreign.exit_code, 2);
   EXPECT_THAT(foreign.output, HasSubstr("not the description of a sweep"));
   EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
+  // Runs beside it that are none of this sweep make it no sweep's.
+  make_directories(scratch / "s" / "runs" / "mine");
+  EXPECT_EQ(batchplus(sweep).exit_code, 2);
+  EXPECT_EQ(read_file(scratch / "s" / "sweep.json"), "{\"mine\": 1}");
+}
+
+TEST(Sweep, RefusesSeedsBeyondTheLargest) {
+  const Scratch scratch;
+  const ProcessResult refused = batchplus({"sweep", write_spec(scratch), "--out", scratch / "s", "--set",
+                                           "seed=9223372036854775807", "--set", "repeats=2"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("there are no seeds beyond"));
 }
 
 // The report of the directory would be that of the second alone.

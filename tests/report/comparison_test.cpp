@@ -412,6 +412,24 @@ TEST(Arrange, SaysWhereThereIsNoRun) {
   expect_error([&] { find_runs({scratch / "nowhere"}); }, {"not a directory"});
 }
 
+TEST(Curves, OfDifferentRowsHaveDifferentNames) {
+  Comparison comparison;
+  comparison.options.curves = {"test_accuracy"};
+  comparison.axes = {{"c", {"-3", "3", "+", "%"}}, {"method", {"nag"}}};
+  const Scratch scratch;
+  int place = 0;
+  for (const std::string c : {"-3", "3", "+", "%"}) {
+    const auto run = scratch / std::to_string(place++);
+    write_run(run, {.test_accuracies = {10, 30}});
+    comparison.cells.push_back({.labels = {c, "nag"}, .runs = {{.id = c, .directory = run}}});
+  }
+  read_runs(comparison);
+  std::vector<std::string> names;
+  for (const Panel& panel : make_panels(comparison)) names.push_back(panel.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("test_accuracy-3", "test_accuracy-3-2", "test_accuracy-row",
+                                            "test_accuracy-row-2"));
+}
+
 TEST(Curves, AverageOverSeedsAtEachEpoch) {
   const Scratch scratch;
   write_run(scratch / "a", {.seed = 1, .test_accuracies = {10, 30}});

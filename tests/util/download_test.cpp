@@ -346,9 +346,9 @@ TEST_F(Download, GivesUpOnARingOfRedirects) {
 TEST_F(Download, KnowsNoOtherProtocolThanHttp) {
   write_file_atomically(scratch_ / "local", bytes_);
   const std::string local = "file://" + (scratch_ / "local").string();
-  expect_error([&] { fetch(local, bytes_); }, {"cannot download", local, "not supported"});
+  expect_error([&] { fetch(local, bytes_); }, {"cannot download", local, "Protocol \"file\""});
   const HttpServer server(bytes_, {.status = 302, .location = local});
-  expect_error([&] { fetch(server.url(), bytes_); }, {"cannot download", server.url(), "not supported"});
+  expect_error([&] { fetch(server.url(), bytes_); }, {"cannot download", server.url(), "Protocol \"file\""});
   EXPECT_TRUE(retries_.empty());
 }
 
