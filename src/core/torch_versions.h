@@ -13,11 +13,10 @@
 
 namespace batchplus {
 
-/// libtorch 2.4 and later ask libuv to serve a store unless told otherwise, and Debian's are built without
-/// it.
+/// libtorch 2.6 asks libuv to serve a store unless told otherwise, and Debian's is built without it.
 template <typename StoreOptions>
 void do_without_libuv(StoreOptions& options) {
-  if constexpr (requires { options.useLibuv; }) options.useLibuv = false;
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
 }  // namespace batchplus
