@@ -50,7 +50,11 @@ TEST_P(WeightLayout, IsWrittenAsThePickleThatTorchLoadHasRead) {
   const ArchiveFiles members = read_zip(encode_weights(state_), "encoded");
   EXPECT_EQ(sha256_hex(members.at("archive/data.pkl")), expected_["data.pkl"].get<std::string>());
   EXPECT_TRUE(members.contains("archive/version"));
-  ASSERT_EQ(members.size(), state_.size() + 2);
+  // libtorch 2 also writes the order of bytes and a digest of its own.
+  const auto tensors = std::count_if(members.begin(), members.end(), [](const auto& member) {
+    return member.first.starts_with("archive/data/");
+  });
+  ASSERT_EQ(tensors, static_cast<int64_t>(state_.size()));
   for (size_t i = 0; i < state_.size(); ++i) {
     const torch::Tensor values = state_[i].second.detach().contiguous();
     const std::string_view bytes(static_cast<const char*>(values.data_ptr()), values.nbytes());
