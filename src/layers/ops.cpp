@@ -1,7 +1,6 @@
 #include "layers/ops.h"
 
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 
 #include "kernels/sample_share.h"
@@ -9,14 +8,17 @@
 namespace batchplus::ops {
 
 torch::Tensor dropout(const torch::Tensor& x, double p, bool is_training) {
+  if (p == 0 || !is_training) return x;
+  // Not at::dropout: from libtorch 1.13 to 2.6 the order changed in which it draws the masks of maps that lie
+  // with their channels side by side. With several processes the masks of all samples of the batch are drawn,
+  // and these samples have theirs.
   const kernels::SampleShare* share = kernels::SampleShare::current();
-  if (p == 0 || share == nullptr || !is_training) return p > 0 ? at::dropout(x, p, is_training) : x;
-  // The masks of all samples of the batch are drawn, as at::dropout draws them; these samples have theirs.
   std::vector<int64_t> sizes = x.sizes().vec();
-  sizes[0] = share->whole();
-  const torch::Tensor mask = at::empty(sizes, x.options().memory_format(c10::MemoryFormat::Contiguous));
+  if (share != nullptr) sizes[0] = share->whole();
+  torch::Tensor mask = at::empty(sizes, x.options().memory_format(c10::MemoryFormat::Contiguous));
   mask.bernoulli_(1 - p).div_(1 - p);
-  return x * mask.slice(0, share->begin(sizes[0]), share->end(sizes[0]));
+  if (share != nullptr) mask = mask.slice(0, share->begin(sizes[0]), share->end(sizes[0]));
+  return x * mask;
 }
 
 torch::Tensor subsample_and_pad(const torch::Tensor& x, int64_t channels) {
