@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 # The config has these too: what was asked for. Of the result they are called final_lr and final_epochs.
 _ALSO_IN_CONFIG = ("lr", "epochs")
-_NO_RESULT = ("format_version", "status", "config_sha256", "metrics_sha256", "provenance_sha256")
+_NO_RESULT = ("format_version", "status", "config_sha256", "metrics_sha256", "provenance_sha256",
+              "weights_file_sha256")
 _PROVENANCE = ("batchplus", "commit", "libtorch", "processor", "instruction_set", "device", "started")
 # Numbers that are text in config.toml, because they may also be words: "linear:-0.5", "all".
 _NUMBERS_AS_TEXT = ("coefficient", "outer_batch")

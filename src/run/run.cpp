@@ -113,7 +113,7 @@ RunOutcome Run::conclude(const TrainResult& trained, const Json& last_record, Ru
   const std::string& copy = plan_.complete.save_weights;
   if (is_done && has_records && !copy.empty()) write_weights(copy, weights);
   if (writer != nullptr) {
-    if (is_done) write_weights(writer->layout().weights(), weights);
+    if (is_done) writer->write_weights(encode_weights(weights));
     writer->set_status(status, result);
     if (is_done) drop_previous_checkpoint(writer->layout());
   }

@@ -8,6 +8,7 @@
 #include "store/checkpoint_file.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/hash.h"
 
 namespace batchplus {
 namespace fs = std::filesystem;
@@ -44,8 +45,9 @@ std::vector<std::string> find_lost_results(const RunLayout& layout, const Json& 
   if (status["status"] != "done") return problems;
   note_problem(layout.weights(), problems, [&] {
     require_file(layout.weights());
-    const StateDictFile weights =
-        read_state_dict_file(read_file(layout.weights()), layout.weights().string());
+    const std::string bytes = read_file(layout.weights());
+    require_checksum(status, kWeightsFileChecksum, sha256_hex(bytes), layout.weights());
+    const StateDictFile weights = read_state_dict_file(bytes, layout.weights().string());
     require_checksum(status, kWeightsChecksum, weights_sha256(weights), layout.weights());
   });
   return problems;

@@ -149,6 +149,11 @@ void RunWriter::record(const Json& record) {
   records_ += line + "\n";
 }
 
+void RunWriter::write_weights(const std::string& bytes) {
+  write_file_atomically(layout_.weights(), bytes);
+  weights_checksum_ = sha256_hex(bytes);
+}
+
 void RunWriter::set_status(const std::string& status, const Json& result) {
   Json content = {{kFormatVersion, kRunFormatVersion}, {"status", status}, {kUpdated, utc_timestamp()}};
   content.update(result);
@@ -158,6 +163,7 @@ void RunWriter::set_status(const std::string& status, const Json& result) {
     if (!records_.empty()) write_file_atomically(layout_.metrics(), records_);
     content[kMetricsChecksum] = sha256_hex(records_);
     content[kProvenanceChecksum] = sha256_hex(provenance_);
+    if (!weights_checksum_.empty()) content[kWeightsFileChecksum] = weights_checksum_;
   }
   add_own_checksum(content);
   write_file_atomically(layout_.status(), content.dump(2) + "\n");
@@ -188,7 +194,8 @@ Json parse_status(const std::string& text, const std::string& where) {
 }
 
 Json result_of(Json status) {
-  for (const char* key : {kFormatVersion, kUpdated, kConfigChecksum, kMetricsChecksum, kProvenanceChecksum})
+  for (const char* key : {kFormatVersion, kUpdated, kConfigChecksum, kMetricsChecksum, kProvenanceChecksum,
+                          kWeightsFileChecksum})
     status.erase(key);
   return status;
 }

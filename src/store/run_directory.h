@@ -14,9 +14,12 @@ namespace batchplus {
 /// no checksums.
 inline constexpr int kRunFormatVersion = 2;
 
-/// Keys of status.json that hold the SHA-256 of metrics.jsonl and of the final weights.
+/// Keys of status.json that hold the SHA-256 of metrics.jsonl and of the final weights: names, shapes and
+/// values, whatever file they are in.
 inline constexpr const char* kMetricsChecksum = "metrics_sha256";
 inline constexpr const char* kWeightsChecksum = "weights_sha256";
+/// That of the file weights.pt itself. Runs from before have none.
+inline constexpr const char* kWeightsFileChecksum = "weights_file_sha256";
 /// That of provenance.json of a run that has ended. Runs from before have none.
 inline constexpr const char* kProvenanceChecksum = "provenance_sha256";
 
@@ -67,11 +70,13 @@ class RunWriter {
 
   /// Appends one record to metrics.jsonl.
   void record(const Json& record);
+  /// Writes the bytes of weights.pt, for whose checksum status.json then vouches.
+  void write_weights(const std::string& bytes);
   /// All records so far, as in metrics.jsonl.
   const std::string& records() const { return records_; }
   /// Replaces status.json; `status` is "running", "interrupted", "done" or "diverged", and `result` is merged
   /// in. Checksums tell a reader later whether status.json, config.toml and, of a run that has ended,
-  /// metrics.jsonl and provenance.json are as they were written.
+  /// metrics.jsonl, provenance.json and weights.pt are as they were written.
   void set_status(const std::string& status, const Json& result);
   const RunLayout& layout() const { return layout_; }
 
@@ -85,6 +90,8 @@ class RunWriter {
   std::string config_;
   std::string provenance_;
   std::string records_;
+  /// Of weights.pt, once it is written.
+  std::string weights_checksum_;
 };
 
 /// What a run directory holds, read back.

@@ -377,6 +377,14 @@ TEST_F(ResumeTest, ACheckNamesEveryFileThatIsNotAsItWasWritten) {
   EXPECT_THAT(problems_without("weights.pt"), ElementsAre("weights.pt: it is missing"));
   EXPECT_THAT(problems_without("provenance.json"), ElementsAre("provenance.json: it is missing"));
   EXPECT_THAT(problems_without("checkpoint.pt"), ElementsAre()) << "a run that is done needs none";
+  // The end of a zip file is its directory, of which this program reads less than PyTorch.
+  const std::string weights = read_file(run / "weights.pt");
+  for (size_t at = weights.size() - 400; at < weights.size(); ++at) {
+    std::string damaged = weights;
+    damaged[at] ^= 1;
+    write_file_atomically(run / "weights.pt", damaged);
+    EXPECT_THAT(check_run(layout).problems, ElementsAre(::testing::StartsWith("weights.pt"))) << at;
+  }
   fs::remove(run / "weights.pt");
   fs::remove(run / "metrics.jsonl");
   EXPECT_EQ(check_run(layout).problems.size(), 2U);
