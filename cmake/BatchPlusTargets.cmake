@@ -74,6 +74,13 @@ function(batchplus_use_torch_header target)
   endif()
 endfunction()
 
+# Headers that all files of one target include. Several files that are compiled at once read them once anyway.
+function(batchplus_precompile target)
+  if(NOT CMAKE_UNITY_BUILD)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # For files whose loops run through for_this_cpu (src/kernels/for_this_cpu.h): vectorised, and the same bits whatever the
 # instruction set.
 function(batchplus_kernel_source source)
