@@ -37,7 +37,7 @@ function(batchplus_folder)
   if(ARG_TORCH)
     # An installed library leaves it to the package's config to find libtorch where the other program is built.
     target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:batchplus_torch> $<INSTALL_INTERFACE:BatchPlus::torch>)
-    batchplus_use_torch_header(${target})
+    batchplus_use_torch_header(${target} folders)
   endif()
   batchplus_install_folder(${ARG_NAME})
 endfunction()
@@ -63,14 +63,16 @@ function(batchplus_install_package)
   install(EXPORT BatchPlusTargets NAMESPACE BatchPlus:: DESTINATION ${directory} COMPONENT development)
 endfunction()
 
-# torch's headers cost seconds a file: they are precompiled once, by the first target that asks.
-function(batchplus_use_torch_header target)
-  get_property(owner GLOBAL PROPERTY BATCHPLUS_PCH_OWNER)
+# torch's headers cost seconds a file: they are precompiled once, by the first target that asks. `options` names those with
+# the same compile options, because a precompiled header is good for its own alone.
+function(batchplus_use_torch_header target options)
+  set(property BATCHPLUS_PCH_OWNER_${options})
+  get_property(owner GLOBAL PROPERTY ${property})
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/core/torch.h <fmt/format.h> <nlohmann/json.hpp>)
-    set_property(GLOBAL PROPERTY BATCHPLUS_PCH_OWNER ${target})
+    set_property(GLOBAL PROPERTY ${property} ${target})
   endif()
 endfunction()
 
