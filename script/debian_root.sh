@@ -2,13 +2,21 @@
 
 declare -A debian_suites=([debian12]=bookworm [debian13]=trixie [sid]=sid)
 
+# The one that this system is.
+debian_suite() {
+  if grep -q sid /etc/debian_version; then echo sid; else (. /etc/os-release && echo "$VERSION_CODENAME"); fi
+}
+
 # With processes and mounts of its own, which end with it however it ends.
 apart() { unshare --mount --pid --fork --kill-child "$@"; }
 
 # Runs in the Debian of a folder.
 in_root() {
-  apart --root="$1" --mount-proc /usr/bin/env -u LD_LIBRARY_PATH LC_ALL=C DEBIAN_FRONTEND=noninteractive \
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
+  apart bash -euc '
+    mount --rbind /dev "$0/dev"  # with terminals
+    mount -t proc proc "$0/proc"
+    exec unshare --root="$0" "$@"
+  ' "$1" /usr/bin/env -u LD_LIBRARY_PATH LC_ALL=C DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
 }
 
 # make_root FOLDER SUITE: FOLDER/root is whole or not there. Packages come from the mirror, and by the proxy, that this
