@@ -33,7 +33,9 @@ class CoefficientSchedule {
  public:
   CoefficientSchedule() = default;
   static CoefficientSchedule parse(const std::string& text, const std::string& where);
-  double value(double progress) const { return is_decaying_ ? initial_ * (1 - progress) : initial_; }
+  double value(double progress) const {
+    return is_decaying_ ? initial_ * (1 - progress) + 0.0 : initial_;  // no -0 at its end
+  }
   bool depends_on_progress() const { return is_decaying_; }
 
  private:

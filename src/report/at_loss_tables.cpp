@@ -31,7 +31,7 @@ class Absent {
   std::string words() const {
     static const std::map<AtLoss::Outcome, std::string> kReasons = {
         {AtLoss::Outcome::kNever, "Never reached"},
-        {AtLoss::Outcome::kBelowFromTheStart, "In the first record already below"},
+        {AtLoss::Outcome::kBelowFromTheStart, "In the first record with loss and quantity already below"},
         {AtLoss::Outcome::kNotRecorded, "Not recorded beside a training loss"}};
     std::string text;
     for (const auto& [key, names] : names_) {

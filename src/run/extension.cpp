@@ -81,7 +81,9 @@ bool extend(const RunPlan& plan, const RunLayout& layout, Continuation& run) {
   if (status == "diverged") refuse("it diverged", layout.root.string(), shown);
   require_no_progress(plan);
   if (!run.checkpoint) {
-    refuse("it kept no checkpoint", "checkpoint_every", run.config.checkpoint_every);
+    if (run.config.checkpoint_every == "never")
+      refuse("it kept no checkpoint", "checkpoint_every", run.config.checkpoint_every);
+    refuse("its checkpoint is missing", layout.checkpoint().string(), shown);
   }
   if (run.checkpoint->train.is_over) require_whole_epochs(plan, run.checkpoint->train);
 

@@ -1,5 +1,7 @@
 #include "methods/schedule.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "support/expect_error.h"
@@ -51,6 +53,7 @@ TEST(CoefficientSchedule, IsConstantOrDecaysLinearly) {
   EXPECT_EQ(linear.value(0), -0.5);
   EXPECT_DOUBLE_EQ(linear.value(0.75), -0.125);
   EXPECT_EQ(linear.value(1), 0);
+  EXPECT_FALSE(std::signbit(linear.value(1)));
   expect_error([] { CoefficientSchedule::parse("nan", "--coefficient"); }, {"--coefficient", "nan"});
   expect_error([] { CoefficientSchedule::parse("cosine:1", "--coefficient"); }, {"--coefficient"});
 }

@@ -179,6 +179,9 @@ TEST_F(ExtensionTest, TakesNoShorterLengthNoOtherConfigAndNoMissingRun) {
   config.epochs = 4;
   config.lr = 0.5;
   expect_error([&] { extend_run(config, run); }, {"another configuration", "lr is 0.5"});
+  config.lr = constant_config("sgd").lr;
+  fs::remove(run / "checkpoint.pt");
+  expect_error([&] { extend_run(config, run); }, {"its checkpoint is missing", "checkpoint.pt"});
 }
 
 }  // namespace
