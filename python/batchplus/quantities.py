@@ -15,7 +15,7 @@ HIGHER_IS_BETTER = frozenset({"test_accuracy", "validation_accuracy", "train_acc
 
 # These grow with every epoch, or are neither good nor bad: no epoch is the best one by them.
 WITHOUT_BEST = frozenset({"control_variate_correlation", "control_variate_optimal_coefficient", "snapshot_distance", "lr",
-                          "gradient_evaluations", "seconds"})
+                          "gradient_evaluations", "sample_gradients", "seconds"})
 
 
 def value_of(record: Json, name: str) -> Optional[float]:

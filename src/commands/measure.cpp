@@ -10,8 +10,10 @@
 #include "config/config_toml.h"
 #include "metrics/registry.h"
 #include "run/measurement.h"
+#include "run/settled_values.h"
 #include "store/run_directory.h"
 #include "util/error.h"
+#include "util/standard_streams.h"
 #include "util/text.h"
 
 namespace batchplus {
@@ -34,10 +36,14 @@ RunConfig config_of(const MeasureCommand& command) {
   RunConfig config;
   if (!command.run.empty()) {
     const RunLayout layout{command.run};
-    config = parse_run_config(read_config(layout), layout.config().string());
-  } else {
-    command.overrides.require_model_and_dataset(", or a run directory instead of --weights");
+    const RunConfig run = parse_run_config(read_config(layout), layout.config().string());
+    config = run;
+    command.overrides.apply(config);
+    for (const std::string& note : note_settled_values(run, config, command.overrides.keys()))
+      tell("note: {}\n", note);
+    return config;
   }
+  command.overrides.require_model_and_dataset(", or a run directory instead of --weights");
   command.overrides.apply(config);
   return config;
 }

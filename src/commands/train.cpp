@@ -13,6 +13,7 @@
 #include "datasets/registry.h"
 #include "run/run.h"
 #include "run/run_group.h"
+#include "run/settled_values.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/standard_streams.h"
@@ -70,7 +71,12 @@ void require_something_to_train(const Asked& command, const RunLayout& layout) {
 RunConfig asked_config(const Asked& command) {
   RunConfig asked;
   parse_config(asked, command.config_text, command.config_file);
+  const RunConfig file = asked;
   command.overrides.apply(asked);
+  if (!command.config_file.empty()) {
+    for (const std::string& note : note_settled_values(file, asked, command.overrides.keys()))
+      tell("note: {}\n", note);
+  }
   // The run may go on from another directory.
   asked.dataset = absolute_dataset(asked.dataset);
   for (std::string* path : {&asked.init, &asked.data_dir}) {

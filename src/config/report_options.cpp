@@ -11,6 +11,7 @@ namespace batchplus {
 const std::vector<XAxis>& x_axes() {
   static const std::vector<XAxis> axes = {{"epochs", "epochs", "epoch"},
                                           {"evaluations", "gradient evaluations", "gradient_evaluations"},
+                                          {"samples", "sample gradients", "sample_gradients"},
                                           {"seconds", "seconds of training", "seconds"},
                                           {"loss", "running training loss", "running_loss"},
                                           {"train-loss", "training loss, evaluated", "train_loss"}};

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/vector_kernels.h"
 #include "metrics/measurer.h"
 #include "metrics/quantity.h"
 
@@ -31,7 +32,7 @@ std::vector<Quantity> measure_implicit_regularization(Measurer& measurer) {
   }
   const int64_t samples = measurer.gradient_samples();
   const SampleGradientNorms& norms = measurer.norms(samples);
-  const double full = norms.gradient.square().sum(torch::kFloat64).item<double>();
+  const double full = kernels::squared_norm(norms.gradient);
   const double loss = norms.losses.mean().item<double>();
   const double noise = training->noise_penalty(norms.variance());
   const double drift = training->drift_penalty(full);

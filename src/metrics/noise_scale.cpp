@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/vector_kernels.h"
+
 namespace batchplus {
 
 double noise_scale(double gradient_variance, double squared_full_norm) {
@@ -11,7 +13,7 @@ double noise_scale(double gradient_variance, double squared_full_norm) {
 std::vector<Quantity> measure_noise_scale(Measurer& measurer) {
   const int64_t samples = measurer.gradient_samples();
   const SampleGradientNorms& norms = measurer.norms(samples);
-  const double full = norms.gradient.square().sum(torch::kFloat64).item<double>();
+  const double full = kernels::squared_norm(norms.gradient);
   return {{"gradient_noise_scale",
            noise_scale(norms.variance(), full),
            std::nullopt,

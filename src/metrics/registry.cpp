@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/vector_kernels.h"
 #include "metrics/control_variate_probe.h"
 #include "metrics/generalization_bound.h"
 #include "metrics/hessian_trace.h"
@@ -25,15 +26,11 @@ Quantity sampled(std::string name, const Estimate& estimate, int64_t samples) {
           {{"draws", estimate.draws}, {"samples", samples}, {"batchnorm", std::string("eval")}}};
 }
 
-double squared_length(const torch::Tensor& v) {
-  return v.square().sum(torch::kFloat64).item<double>();
-}
-
 std::vector<Quantity> measure_gradient_norms(Measurer& measurer) {
   const int64_t samples = measurer.gradient_samples();
   const SampleGradientNorms& norms = measurer.norms(samples);
   const double mean = norms.mean_squared_norm();
-  const double full = squared_length(norms.gradient);
+  const double full = kernels::squared_norm(norms.gradient);
   const std::vector<std::pair<std::string, Quantity::Detail>> details = {
       {"samples", samples}, {"batchnorm", measurer.statistics_name()}};
   Quantity mean_quantity{"mean_squared_gradient_norm", mean, std::nullopt, details};
@@ -157,7 +154,7 @@ std::vector<Quantity> measure_bound(Measurer& measurer) {
   const PlRatios ratios = pl_ratios(norms.losses, norms.squared_norms);
   const auto& given = measurer.options().pl_constant;
   const GeneralizationBound bound{given.value_or(ratios.least), norms.mean_squared_norm(),
-                                  squared_length(norms.gradient)};
+                                  kernels::squared_norm(norms.gradient)};
   const double gap = measurer.test_evaluation().loss - measurer.train_evaluation().loss;
   return {{"bound_terms",
            bound.value(),

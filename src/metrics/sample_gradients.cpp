@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <torch/nn/modules/batchnorm.h>
 
+#include <numeric>
 #include <optional>
 
+#include "kernels/vector_kernels.h"
 #include "metrics/layer_rules.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -175,12 +177,15 @@ class Measurement {
 }  // namespace
 
 double SampleGradientNorms::mean_squared_norm() const {
-  return squared_norms.mean().item<double>();
+  // One after the other, so that the bits do not depend on the number of threads.
+  const auto n = static_cast<size_t>(squared_norms.numel());
+  const double* first = squared_norms.data_ptr<double>();
+  return std::accumulate(first, first + n, 0.0) / static_cast<double>(n);
 }
 
 double SampleGradientNorms::variance() const {
   if (losses.numel() == 1) return 0;
-  const double variance = mean_squared_norm() - gradient.square().sum(torch::kFloat64).item<double>();
+  const double variance = mean_squared_norm() - kernels::squared_norm(gradient);
   // Rounding may take it below zero. What is not a number stays that.
   return variance < 0 ? 0 : variance;
 }

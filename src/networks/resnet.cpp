@@ -39,6 +39,11 @@ Resnet::Resnet(const Options& options) {
     throw Error("resnet has no such depth",
                 {"model", fmt::format("depth={}", options.depth), "6n + 2: 8, 14, 20, 26, 32, 44, 56, 110"});
   }
+  if (options.width % 2 != 0) {
+    throw Error("resnet has no such width",
+                {"model", fmt::format("width={}", options.width),
+                 "an even number: a shortcut gets as many new channels before the old ones as behind them"});
+  }
   conv1_ = register_module("conv1", conv3x3(options.channels, options.width, 1, options.normalization));
   bn1_ = register_module("bn1", make_normalization(options.normalization, options.width));
   int64_t in = options.width;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -14,6 +15,9 @@
 
 namespace batchplus {
 namespace {
+
+constexpr const char* kGradientEvaluations = "gradient_evaluations";
+constexpr const char* kSampleGradients = "sample_gradients";
 
 std::string status_of(const ComparedRun& run) {
   return run.record ? run.record->status.value("status", "") : "";
@@ -123,9 +127,26 @@ void note_damage(Comparison& comparison, const Error& problem) {
                                    problem.summary()));
 }
 
+Cost cost_of(const Comparison& comparison) {
+  Cost cost;
+  for (const ComparedCell& cell : comparison.cells) {
+    for (const ComparedRun& run : cell.runs) {
+      if (!run.record) continue;
+      const auto samples = value_of(run.record->status, kSampleGradients);
+      const auto evaluations = value_of(run.record->status, kGradientEvaluations);
+      if (samples && evaluations && *evaluations > 0)
+        cost.inner_batches.insert(std::llround(*samples / *evaluations));
+    }
+  }
+  cost.quantity = cost.is_by_samples() ? kSampleGradients : kGradientEvaluations;
+  return cost;
+}
+
 ReportedQuantity find_measured_quantity(const Comparison& comparison, const std::string& name,
                                         const std::string& where) {
   ReportedQuantity quantity = find_quantity(name, where);
+  // Fewer of larger ones are not less.
+  if (name == kGradientEvaluations && cost_of(comparison).is_by_samples()) quantity.is_judged = false;
   std::set<std::string> words;
   for (const auto* cells : {&comparison.cells, &comparison.not_chosen}) {
     for (const ComparedCell& cell : *cells) {

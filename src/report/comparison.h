@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,15 @@ void read_runs(Comparison& comparison);
 
 /// Notes a run that an Error keeps out of the comparison.
 void note_damage(Comparison& comparison, const Error& problem);
+
+/// The quantity that says what runs cost, and how many samples an inner batch of theirs has. Gradient
+/// evaluations are of a run's own inner batches: where these differ, sample gradients are what compares.
+struct Cost {
+  std::string quantity = {};
+  std::set<int64_t> inner_batches = {};
+  bool is_by_samples() const { return inner_batches.size() > 1; }
+};
+Cost cost_of(const Comparison& comparison);
 
 /// find_quantity, with a label that says by which statistics of BatchNorm the runs measured it:
 /// "‖∇F‖² (evaluation statistics)".

@@ -1,6 +1,7 @@
 #include "report/content.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,8 +11,6 @@
 
 namespace batchplus {
 namespace {
-
-constexpr const char* kEvaluations = "gradient_evaluations";
 
 /// Every key of provenance.json with the different values that runs have, in order of appearance.
 std::vector<std::pair<std::string, std::vector<std::string>>> collect_provenance(
@@ -48,13 +47,23 @@ std::vector<Table> make_at_loss_tables(const Comparison& comparison) {
   if (comparison.options.at_loss.empty()) return tables;
   require_evaluated_train_loss(comparison);
   std::vector<std::string> names = comparison.options.tables;
-  if (std::find(names.begin(), names.end(), kEvaluations) == names.end()) names.emplace_back(kEvaluations);
+  const std::string cost = cost_of(comparison).quantity;
+  if (std::find(names.begin(), names.end(), cost) == names.end()) names.push_back(cost);
   for (const std::string& name : names) {
     const ReportedQuantity quantity = find_measured_quantity(comparison, name, "tables");
     tables.push_back(at_loss_table(comparison, quantity));
     tables.push_back(at_loss_paired_table(comparison, quantity));
   }
   return tables;
+}
+
+void note_inner_batches(Comparison& comparison) {
+  const Cost cost = cost_of(comparison);
+  if (!cost.is_by_samples()) return;
+  comparison.notes.push_back(
+      fmt::format("inner batches of {} samples: gradient evaluations are of each run's own, and sample "
+                  "gradients compare what runs cost",
+                  fmt::join(cost.inner_batches, ", ")));
 }
 
 std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
@@ -80,6 +89,7 @@ ReportContent make_content(Comparison comparison) {
   // Runs that were tried and not chosen say as much about metrics and gaps as the others.
   content.gaps = compare_metrics_with_gaps(comparison);
   const std::vector<ChoiceOutcome> outcomes = settle_choices(comparison);
+  note_inner_batches(comparison);
   content.tables = make_tables(comparison, outcomes);
   content.panels = make_panels(comparison);
   content.provenance = collect_provenance(comparison);

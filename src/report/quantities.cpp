@@ -66,6 +66,7 @@ const std::vector<ReportedQuantity>& reported_quantities() {
        .is_judged = false},
       {.name = "lr", .label = "learning rate", .has_best = false, .is_judged = false},
       {.name = "gradient_evaluations", .label = "gradient evaluations", .digits = 0, .has_best = false},
+      {.name = "sample_gradients", .label = "sample gradients", .digits = 0, .has_best = false},
       {.name = "seconds", .label = "training time (s)", .digits = 1, .has_best = false},
   };
   return kQuantities;

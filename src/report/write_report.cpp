@@ -18,7 +18,6 @@ namespace batchplus {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kEvaluations = "gradient_evaluations";
 constexpr const char* kFigures = "figures";
 
 void require_a_finished_run(const Comparison& comparison) {
@@ -98,7 +97,8 @@ Json summary_json(const Summary& summary) {
 /// A cell at each level of the training loss.
 Json at_loss_json(const Comparison& comparison, const ComparedCell& cell) {
   std::vector<std::string> names = comparison.options.tables;
-  names.emplace_back(kEvaluations);
+  const std::string cost = cost_of(comparison).quantity;
+  names.push_back(cost);
   Json levels = Json::array();
   for (const double level : comparison.options.at_loss) {
     Json row = {{"loss", level}};
@@ -109,7 +109,7 @@ Json at_loss_json(const Comparison& comparison, const ComparedCell& cell) {
     for (const char* reason : {"never", "below_from_the_start", "not_recorded"}) row[reason] = Json::array();
     for (const ComparedRun& run : cell.runs) {
       if (!run.is_done()) continue;
-      switch (value_at_loss(*run.record, kEvaluations, level).outcome) {
+      switch (value_at_loss(*run.record, cost, level).outcome) {
         case AtLoss::Outcome::kReached: break;
         case AtLoss::Outcome::kNever: row["never"].push_back(run.id); break;
         case AtLoss::Outcome::kBelowFromTheStart: row["below_from_the_start"].push_back(run.id); break;

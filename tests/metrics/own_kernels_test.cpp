@@ -114,6 +114,8 @@ TEST(OwnKernels, MeasureTheSameBitsWithAnyNumberOfThreads) {
       EXPECT_TRUE(other.layer_squared_norms.equal(one.layer_squared_norms));
       EXPECT_TRUE(other.gradient.equal(one.gradient));
       EXPECT_TRUE(other.losses.equal(one.losses));
+      EXPECT_EQ(other.mean_squared_norm(), one.mean_squared_norm());
+      EXPECT_EQ(other.variance(), one.variance());
     }
   }
 }

@@ -65,6 +65,7 @@ TEST(FindNetwork, TakesSettings) {
   expect_error([] { find_network("resnet20:depth=0"); }, {"out of range", "depth=0"});
   expect_error([] { find_network("resnet20:"); }, {"not a setting"});
   expect_error([&] { count("resnet20:depth=21"); }, {"no such depth", "6n + 2"});
+  expect_error([&] { count("resnet20:width=5"); }, {"no such width", "width=5", "even"});
   expect_error([&] { count("densenet-bc:depth=41"); }, {"no such depth", "6n + 4"});
   expect_error([&] { count("vgg11:depth=12"); }, {"no such depth", "11 or 19"});
 }

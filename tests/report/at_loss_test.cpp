@@ -177,6 +177,30 @@ TEST(AtLossTable, NamesInJsonEveryRunWithoutAValue) {
   EXPECT_EQ(level["not_recorded"], Json::array({cell["runs"][3]}));
 }
 
+// Both take 60 gradient evaluations to a loss of 1, one of 10 and one of 20 samples.
+TEST(AtLossTable, CountsSampleGradientsWhereInnerBatchesDiffer) {
+  const Scratch scratch;
+  for (const int inner_batch : {10, 20}) {
+    write_run(scratch / fmt::format("runs/{}", inner_batch),
+              {.inner_batch = inner_batch,
+               .test_accuracies = {30, 40},
+               .train_losses = {1.5, 0.5},
+               .more_config = fmt::format("inner_batch = {}\n", inner_batch)});
+  }
+  Comparison comparison = arrange_runs(find_runs({scratch / "runs"}));
+  comparison.options.at_loss = {1};
+  const WrittenReport report = write_report(comparison, scratch / "out", /*has_figures=*/false);
+  EXPECT_EQ(report.json["cells"][0]["at_loss"][0]["sample_gradients"]["mean"], 600);
+  EXPECT_EQ(report.json["cells"][1]["at_loss"][0]["sample_gradients"]["mean"], 1200);
+  EXPECT_THAT(report.text, HasSubstr("Sample gradients at equal training loss"));
+  EXPECT_THAT(report.text, Not(HasSubstr("Gradient evaluations at equal training loss")));
+  EXPECT_THAT(read_file(scratch / "out" / "report.md"), HasSubstr("inner batches of 10, 20 samples"));
+  comparison.options.tables = {"gradient_evaluations"};
+  const std::string text = write_report(comparison, scratch / "own", /*has_figures=*/false).text;
+  EXPECT_THAT(text, HasSubstr(" 60.0 (1)"));
+  EXPECT_THAT(text, Not(HasSubstr("*60.0 (1)")));
+}
+
 TEST(AtLossTable, IsNotThereUnlessAskedFor) {
   TwoMethods two;
   two.comparison.options.at_loss.clear();

@@ -14,6 +14,7 @@ namespace batchplus::testing {
 struct FinishedRun {
   std::string method = "nag";
   int64_t seed = 1;
+  int inner_batch = 10;
   std::string status = "done";
   /// After each epoch.
   std::vector<double> test_accuracies = {50};
@@ -39,6 +40,7 @@ inline void write_run(const std::filesystem::path& directory, const FinishedRun&
     ++epoch;
     Json record = {{"epoch", epoch},
                    {"gradient_evaluations", 40 * epoch},
+                   {"sample_gradients", 40 * run.inner_batch * epoch},
                    {"seconds", 0.5 * epoch},
                    {"running_loss", 3 - accuracy / 50},
                    {"test_accuracy", accuracy},
@@ -51,6 +53,7 @@ inline void write_run(const std::filesystem::path& directory, const FinishedRun&
     writer.record(record);
   }
   Json result = {{"gradient_evaluations", 40 * epoch},
+                 {"sample_gradients", 40 * run.inner_batch * epoch},
                  {"seconds", 0.5 * epoch},
                  {"train_accuracy", run.test_accuracies.back() + 10},
                  {"train_loss", 1.0},
