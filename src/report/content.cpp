@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "report/at_loss.h"
 #include "report/result_tables.h"
@@ -66,6 +68,55 @@ void note_inner_batches(Comparison& comparison) {
                   fmt::join(cost.inner_batches, ", ")));
 }
 
+/// On how many samples runs measured a quantity.
+std::set<int64_t> samples_of(const Comparison& comparison, const std::string& name) {
+  std::set<int64_t> counts;
+  for (const ComparedCell& cell : comparison.cells) {
+    for (const ComparedRun& run : cell.runs) {
+      if (!run.record || !run.record->status.contains(name)) continue;
+      const Json& measured = run.record->status[name];
+      if (measured.is_object() && measured.contains("samples") && measured["samples"].is_number_integer())
+        counts.insert(measured["samples"].get<int64_t>());
+    }
+  }
+  return counts;
+}
+
+/// Whether the gap of a run's records is over fewer samples than the one of its end.
+bool is_gap_sampled(const Comparison& comparison, const std::string& name) {
+  constexpr double kRounding = 1e-6;
+  for (const ComparedCell& cell : comparison.cells) {
+    for (const ComparedRun& run : cell.runs) {
+      if (!run.is_done()) continue;
+      const auto of_records = value_of(run.record->status, name);
+      const auto at_end = final_value(*run.record, name);
+      if (of_records && at_end && std::abs(*of_records - *at_end) > kRounding * (1 + std::abs(*at_end)))
+        return true;
+    }
+  }
+  return false;
+}
+
+void note_samples(Comparison& comparison) {
+  std::set<std::string> names(comparison.options.tables.begin(), comparison.options.tables.end());
+  names.insert(comparison.options.curves.begin(), comparison.options.curves.end());
+  for (const std::string& name : names) {
+    const std::set<int64_t> samples = samples_of(comparison, name);
+    const std::string& label = find_quantity(name, "tables").label;
+    const std::string counts = fmt::format("{}", fmt::join(samples, ", "));
+    const bool is_gap = name == "loss_gap" || name == "accuracy_gap";
+    if (is_gap && is_gap_sampled(comparison, name)) {
+      comparison.notes.push_back(
+          fmt::format("{} at the end of training is over all training samples; before, as for the best, in "
+                      "curves and at equal training loss, over the samples that were measured ({})",
+                      label, counts));
+    } else if (samples.size() > 1) {
+      comparison.notes.push_back(fmt::format(
+          "{} was measured on {} samples: estimates from fewer ones are not comparable", label, counts));
+    }
+  }
+}
+
 std::vector<Table> make_tables(const Comparison& comparison, const std::vector<ChoiceOutcome>& outcomes) {
   std::vector<Table> tables;
   for (const std::string& name : comparison.options.tables) {
@@ -90,6 +141,7 @@ ReportContent make_content(Comparison comparison) {
   content.gaps = compare_metrics_with_gaps(comparison);
   const std::vector<ChoiceOutcome> outcomes = settle_choices(comparison);
   note_inner_batches(comparison);
+  note_samples(comparison);
   content.tables = make_tables(comparison, outcomes);
   content.panels = make_panels(comparison);
   content.provenance = collect_provenance(comparison);

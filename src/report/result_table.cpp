@@ -19,7 +19,7 @@ Table result_table(const Comparison& comparison, const ReportedQuantity& quantit
   const bool is_final = value == RunValue::kFinal;
   Table table{.name = is_final ? quantity.name : "best_" + quantity.name,
               .title = capitalized(is_final ? fmt::format("{} at the end of training", quantity.label)
-                                            : fmt::format("best {} of all epochs", quantity.label)),
+                                            : fmt::format("best {} of all evaluated epochs", quantity.label)),
               .header = axis_names(comparison, comparison.axes.size() - 1),
               .label_columns = comparison.axes.size() - 1,
               .rows = {},

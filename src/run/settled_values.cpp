@@ -103,9 +103,8 @@ std::vector<std::string> note_settled_values(const RunConfig& file, const RunCon
   if (file.inner_batch != asked.inner_batch && !is_given("outer_batch") && is_number(asked.outer_batch)) {
     const int64_t outer = parse_integer(asked.outer_batch, "outer_batch");
     if (outer / file.inner_batch != outer / asked.inner_batch) {
-      notes.push_back(
-          fmt::format("the file's outer_batch = {} stays, so that K is {} and not {} (--outer-batch {}x)",
-                      outer, outer / asked.inner_batch, outer / file.inner_batch, outer / file.inner_batch));
+      notes.push_back(fmt::format("the file's outer_batch = {} stays, so that K is {} and not {}", outer,
+                                  outer / asked.inner_batch, outer / file.inner_batch));
     }
   }
   if (file.dataset != asked.dataset) {

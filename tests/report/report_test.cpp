@@ -335,6 +335,36 @@ TEST(Report, OfASweepComparesNoRunsThatWereGivenSomethingElse) {
                   HasSubstr("left out, because it had other test data (cifar10) than"), HasSubstr("sgd-1"))));
 }
 
+/// A run whose gap, 0.5 at its end, was measured as `gap` on so many samples.
+testing::FinishedRun measured_run(int64_t seed, const std::string& method, double gap, int64_t samples) {
+  return {.method = method,
+          .seed = seed,
+          .more_result = {{"test_loss", 1.5},
+                          {"train_loss", 1.0},
+                          {"loss_gap", {{"value", gap}, {"samples", samples}}},
+                          {"squared_full_gradient_norm", {{"value", 2.0}, {"samples", samples}}}}};
+}
+
+TEST(Report, SaysWhenNumbersComeFromOtherSamples) {
+  const Scratch scratch;
+  const auto notes_of = [&](const std::string& runs, const std::vector<std::string>& tables) {
+    Comparison comparison = arrange_runs(find_runs({scratch / runs}));
+    comparison.options.tables = tables;
+    comparison.options.curves = {};
+    return write_report(comparison, scratch / (runs + "-report"), /*has_figures=*/false).comparison.notes;
+  };
+  using ::testing::ElementsAre;
+  write_run(scratch / "all/a", measured_run(1, "nag", 0.5, 300));
+  write_run(scratch / "all/b", measured_run(1, "sgd", 0.5, 300));
+  EXPECT_THAT(notes_of("all", {"loss_gap", "squared_full_gradient_norm"}), ElementsAre());
+  write_run(scratch / "few/a", measured_run(1, "nag", 0.6, 15));
+  EXPECT_THAT(notes_of("few", {"loss_gap"}),
+              ElementsAre(HasSubstr("loss gap at the end of training is over all training samples; before")));
+  write_run(scratch / "few/b", measured_run(1, "sgd", 0.5, 300));
+  EXPECT_THAT(notes_of("few", {"squared_full_gradient_norm"}),
+              ElementsAre(HasSubstr("was measured on 15, 300 samples")));
+}
+
 TEST(Report, NeedsAPlaceThatIsItsOwn) {
   Methods methods;
   const fs::path other = methods.scratch / "paper";
