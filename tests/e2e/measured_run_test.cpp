@@ -144,10 +144,14 @@ TEST(Measure, OffersNoOptionThatChangesNothing) {
     EXPECT_EQ(process.exit_code, 2) << option;
     EXPECT_THAT(process.output, HasSubstr("for these quantities the option changes nothing"));
   }
-  const ProcessResult plain = batchplus({"measure", scratch / "run", "--quantities",
-                                         "implicit-regularization", "--method", "sgd", "--momentum", "0.5"});
-  EXPECT_EQ(plain.exit_code, 2) << plain.output;
-  EXPECT_THAT(plain.output, HasSubstr("no step has momentum"));
+  const auto penalties = [&](const std::string& option, const std::string& value) {
+    const ProcessResult process =
+        batchplus({"measure", scratch / "run", "--quantities", "implicit-regularization", option, value});
+    EXPECT_EQ(process.exit_code, 2) << process.output;
+    return process.output;
+  };
+  EXPECT_THAT(penalties("--momentum", "0.5"), HasSubstr("no step has momentum"));
+  EXPECT_THAT(penalties("--method", "sgd"), HasSubstr("values of another method, bp-svrg"));
   EXPECT_EQ(batchplus({"measure", scratch / "run", "--quantities", "sharpness", "--lr", "0.1", "--quiet"})
                 .exit_code,
             0)
